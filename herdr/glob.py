@@ -1,0 +1,79 @@
+"""The one kind of glob that Herdr knows, for event types, sources, subjects, rules and locks.
+
+`*` matches within a segment, `?` one character of a segment, and a segment that is `**` any number of
+segments, none included. Segments are separated by `/`. Everything else is literal, brackets too, because
+`app/[id]/page.tsx` is a real file name. Event types hold no `/`, so `tool.*` matches `tool.result.partial`.
+"""
+
+import re
+from collections.abc import Callable
+
+from herdr.errors import InvalidInput
+
+GLOB_LENGTH_MAX = 1024  # bytes of a long path; a glob beyond it is a mistake
+_WILD = re.compile(r"[*?]")
+
+
+def is_glob(pattern: str) -> bool:
+    """Tell whether the pattern can match anything but itself."""
+    return _WILD.search(pattern) is not None
+
+
+def compile_glob(pattern: str) -> Callable[[str], bool]:
+    """Return a predicate for the pattern, linear in the text's length whatever the pattern.
+
+    Raises InvalidInput when the pattern is empty, too long, or holds control characters.
+    """
+    check_glob(pattern)
+    if not is_glob(pattern):
+        return pattern.__eq__
+    segments = pattern.split("/")
+    if "**" not in segments:
+        match = re.compile("/".join(map(_segment_regex, segments)) + r"\Z").match
+        return lambda text: match(text) is not None
+    if segments == ["**"]:
+        return lambda text: True
+    parts = [None if s == "**" else re.compile(_segment_regex(s) + r"\Z").match for s in segments]
+    return lambda text: _match_segments(parts, text.split("/"))
+
+
+def check_glob(pattern: str) -> None:
+    """Raise InvalidInput unless the pattern is one that `compile_glob` takes."""
+    if not pattern:
+        raise InvalidInput("the glob is empty; use ** to match everything", "bad_glob")
+    if len(pattern) > GLOB_LENGTH_MAX:
+        raise InvalidInput(f"the glob is longer than {GLOB_LENGTH_MAX} characters", "bad_glob")
+    if any(ord(c) < 32 or ord(c) == 127 for c in pattern):
+        raise InvalidInput(f"the glob {pattern!r} holds a control character", "bad_glob")
+
+
+def _segment_regex(segment: str) -> str:
+    """Translate one segment. Atomic groups take the leftmost fit of each literal run and never go back.
+
+    That is right for stars within one segment (a later star covers whatever an earlier one left), and it
+    keeps `*a*a*a*b` linear. CPython's own `fnmatch.translate` uses the same construction.
+    """
+    runs = [re.escape(run).replace(r"\?", "[^/]") for run in re.split(r"\*+", segment)]
+    if len(runs) == 1:
+        return runs[0]
+    middle = "".join(f"(?>[^/]*?{run})" for run in runs[1:-1] if run)
+    return f"{runs[0]}{middle}[^/]*{runs[-1]}"
+
+
+def _match_segments(parts: list[Callable[[str], object] | None], texts: list[str]) -> bool:
+    """Match segment by segment; a `**` (None) is retried one segment further only by the newest one."""
+    part = text = 0
+    retry_part, retry_text = -1, 0
+    while text < len(texts):
+        if part < len(parts) and (matcher := parts[part]) is None:
+            retry_part, retry_text = part, text
+            part += 1
+        elif part < len(parts) and matcher is not None and matcher(texts[text]):
+            part += 1
+            text += 1
+        elif retry_part >= 0:
+            retry_text += 1
+            part, text = retry_part + 1, retry_text
+        else:
+            return False
+    return all(p is None for p in parts[part:])

@@ -1,0 +1,1 @@
+"""Publish to and follow a Herdr gateway."""
