@@ -32,9 +32,10 @@ IfStale = Literal["notify", "reject"]
 # same in both. Control characters would break SSE frames and logs.
 _PRINTABLE = r"^[^\x00-\x1f\x7f]+$(?!\n)"
 _TYPE = r"^[a-z0-9_-]+(\.[a-z0-9_-]+)*$(?!\n)"
+# `[0-9]`, not `\d`: Python's takes the digits of every script.
 _RFC3339 = (
-    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?"
-    r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$(?!\n)"
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt ]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)"
+    r"(\.[0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$(?!\n)"
 )
 # https://www.w3.org/TR/trace-context/#traceparent-header
 _TRACEPARENT = r"^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$(?!\n)"
@@ -74,8 +75,8 @@ class Delivery(msgspec.Struct, array_like=True, frozen=True, omit_defaults=True,
     target: str
     timeout_ms: int
     format: Literal["full", "summary", "ref"] = "full"
-    attrs: tuple[tuple[str, str], ...] = ()
-    """Conditions on the subscriber: (attribute, glob); judged while following."""
+    attrs: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Conditions on the subscriber: (attribute, globs of which one must fit); judged while following."""
 
 
 class Extra(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
@@ -127,6 +128,8 @@ class Event(msgspec.Struct, gc=False):
     seq: int = 0
     accepted_us: int = 0
     """Wall clock of the batch, microseconds since the epoch."""
+    committed: float = 0.0
+    """Monotonic seconds of the commit; 0 for an event read back from the store."""
     corrupt: bool = False
     """The stored row failed its checksum: `body` is not to be trusted and is empty."""
 
@@ -181,14 +184,27 @@ def restore_event(seq: int, lane: int, accepted_us: int, extra: bytes | None, bo
     header = _decode_header(body)
     kept = _decode_extra(extra) if extra is not None else Extra()
     return Event(
-        lane, header.id, header.type, header.source, header.workspace, header.class_, body,
-        header.subject, header.session, kept.deliveries, kept.replaced_ids, seq, accepted_us,
-    )  # fmt: skip
+        lane,
+        header.id,
+        header.type,
+        header.source,
+        header.workspace,
+        header.class_,
+        body,
+        header.subject,
+        header.session,
+        kept.deliveries,
+        kept.replaced_ids,
+        seq,
+        accepted_us,
+    )
 
 
 def corrupt_event(seq: int, lane: int, accepted_us: int) -> Event:
     """Stand in for a row whose checksum does not fit, so that readers can say so and go on."""
-    return Event(lane, "", "herdr.corrupt", "herdr", "", "tool", b"", seq=seq, accepted_us=accepted_us, corrupt=True)
+    return Event(
+        lane, "", "herdr.corrupt", "herdr", "", "tool", b"", seq=seq, accepted_us=accepted_us, corrupt=True
+    )
 
 
 def single_line(data: Raw) -> Raw:

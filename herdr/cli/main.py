@@ -1,1 +1,99 @@
-def main() -> int: return 0
+"""The `herdr` command: finds the group, runs it, and turns what goes wrong into one clean message.
+
+Exit codes: 0 done; 1 it failed; 2 the command line is wrong; 3 the gateway cannot be reached;
+4 the gateway refused (a token is missing, wrong, or lacks a scope); 130 interrupted; 141 the reader of
+our output went away. Data goes to stdout, everything for people to stderr.
+
+A group is a module of `herdr.cli` with `add_parser(subparsers)` and `run(args) -> exit code`. Its errors
+are HerdrErrors; `code` decides the exit code.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, ModuleType
+from typing import Any, NoReturn
+
+from herdr import __version__
+from herdr.cli import config, serve
+from herdr.config.problem import did_you_mean
+from herdr.errors import HerdrError
+
+GROUPS: Mapping[str, ModuleType] = MappingProxyType({"config": config, "serve": serve})
+
+FAILED, USAGE, UNREACHABLE, REFUSED, INTERRUPTED, READER_GONE = 1, 2, 3, 4, 130, 141
+_EXIT_CODES: Mapping[str, int] = MappingProxyType(
+    {"unreachable": UNREACHABLE, "unauthorized": REFUSED, "forbidden": REFUSED}
+)
+_RED, _PLAIN = "\x1b[31m", "\x1b[0m"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, but it never guesses abbreviations and it names the nearest command or option."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["allow_abbrev"] = False
+        super().__init__(*args, **kwargs)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse unknown options here, where the options of the command at hand are known."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            hint = did_you_mean(rest[0].partition("=")[0], self._option_string_actions)
+            kind = "option" if rest[0].startswith("-") else "argument"
+            self.error(f"unknown {kind} {rest[0]}{hint}")
+        return found, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            hint = did_you_mean(str(value), known) or f"; known are {', '.join(known)}"
+            what = str(action.metavar or action.dest).lower()
+            raise argparse.ArgumentError(None, f"unknown {what} {value!r}{hint}")
+
+    def error(self, message: str) -> NoReturn:
+        """Print one message and how to get help, and exit with the code for a wrong command line."""
+        _complain(f"{message}\nTry `{self.prog} --help`.")
+        sys.exit(USAGE)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; a wrong command line exits with code 2."""
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()  # here, so that a reader that went away is noticed here
+    except HerdrError as error:
+        _complain(error.detail)
+        return _EXIT_CODES.get(error.code, FAILED)
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more when it exits and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return FAILED
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    args = build_parser().parse_args(argv)
+    code: int = GROUPS[args.command].run(args)
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = Parser(prog="herdr", description="One event bus for all of a project's AI tools.")
+    parser.add_argument("--version", action="version", version=f"herdr {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for group in GROUPS.values():
+        group.add_parser(subparsers)
+    return parser
+
+
+def _complain(message: str) -> None:
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    print(f"{_RED}herdr:{_PLAIN} {message}" if colour else f"herdr: {message}", file=sys.stderr)

@@ -1,0 +1,164 @@
+"""The composition root: the only place that builds objects. Configuration in, a running gateway out."""
+
+import contextlib
+import random
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+
+from herdr import config as settings
+from herdr.bus.bus import AfterCommit, Bus, load_recent_ids, load_versions
+from herdr.bus.deadlines import Deadlines
+from herdr.bus.debounce import Debounce
+from herdr.bus.decide import Judge
+from herdr.bus.follow import Pages
+from herdr.bus.intake import Intake
+from herdr.bus.lanes import Lanes
+from herdr.bus.log import Log
+from herdr.bus.overflow import Overflow
+from herdr.bus.pending import Pending
+from herdr.bus.publish import Publisher
+from herdr.bus.rate_limit import FairBucket
+from herdr.bus.recent_ids import RecentIds
+from herdr.bus.rulebook import Rulebook
+from herdr.bus.subscriptions import Subscriptions
+from herdr.bus.tail import Tail
+from herdr.bus.targets import Targets
+from herdr.bus.writer import Writer
+from herdr.clock import Clock
+from herdr.ids import UlidFactory, new_epoch
+from herdr.storage.retention import Retention
+from herdr.storage.sqlite.log import SqliteLog
+from herdr.watching import Watching
+from herdr.web.auth import Access, make_token
+from herdr.web.guard import Guard
+from herdr.web.health import Health
+from herdr.web.routes import endpoints, websockets
+from herdr.web.streams import Streams
+from herdr.web.surface import Front, build_methods, not_found, starlette_routes
+
+IDS_IN_MEMORY = 131_072  # what RecentIds holds; so many newest events are read again at start
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """What a server, or a test, needs of a running gateway."""
+
+    app: Front
+    bus: Bus
+    streams: Streams
+    watching: Watching
+    health: Health
+
+
+@contextlib.asynccontextmanager
+async def gateway(
+    config: settings.Config,
+    clock: Clock,
+    *,
+    peers_allowed: frozenset[str] | None = None,
+    warnings: tuple[str, ...] = (),
+) -> AsyncIterator[Gateway]:
+    """Open everything in order, and close it in the opposite one; raises StartupError.
+
+    `peers_allowed`: the only addresses that are answered while there are no tokens (None: all).
+    `warnings`: what `/healthz` should say about the way that the gateway was started.
+    """
+    log = await open_log(config.bus, clock)
+    try:
+        bus = await build_bus(log, config.bus, config.routes, clock)
+        await bus.start()
+        try:
+            streams = Streams(
+                config.server.max_connections, config.server.send_timeout_s, clock, random.random
+            )
+            streams.start()
+            watching = Watching(bus.publisher, clock, exclude=Path(config.bus.persist_path).parent)
+            await watching.start([(w.name, Path(w.path)) for w in config.workspaces])
+            health = build_health(bus, log, Path(config.bus.persist_path), streams, watching, clock, warnings)
+            app = build_front(bus, streams, health, config, peers_allowed)
+            yield Gateway(app, bus, streams, watching, health)
+            await watching.stop()
+            streams.stop()
+        finally:
+            await bus.stop()
+    finally:
+        await log.close()
+
+
+async def open_log(section: settings.BusSection, clock: Clock) -> SqliteLog:
+    """Open the log that the configuration names."""
+    kept = section.retention
+    return await SqliteLog.open(
+        Path(section.persist_path),
+        clock=clock,
+        durability=section.durability,
+        retention=Retention(kept.max_age_s, kept.max_events, kept.max_bytes),
+        new_epoch=new_epoch,
+    )
+
+
+async def build_bus(
+    log: Log, section: settings.BusSection, file_rules: tuple[settings.RouteRule, ...], clock: Clock
+) -> Bus:
+    """Build the bus over an open log, with what the log remembers of earlier runs."""
+    new_id = UlidFactory(clock)
+    ids = RecentIds(IDS_IN_MEMORY)
+    await load_recent_ids(log, ids, IDS_IN_MEMORY)
+    versions = await load_versions(log)
+    lanes: Lanes[Pending] = Lanes(section.buffer_size)
+    debounce: Debounce[Pending] = Debounce(
+        section.debounce_ms / 1000, section.debounce_max_ms / 1000, section.buffer_size
+    )
+    intake = Intake(lanes, debounce, Overflow(), FairBucket(section.p2_per_s), new_id)
+    tail = Tail(log.head, section.buffer_size)
+    pages = Pages(log, tail, clock)
+    deadlines = Deadlines(clock)
+    judge = Judge(log.epoch, ids.find, versions, new_id)
+    writer = Writer(log, lanes, judge, ids, versions, clock, AfterCommit(tail, pages, deadlines))
+    publisher = Publisher(lanes, intake, writer, clock, new_id)
+    rulebook = Rulebook(await log.load("route"), file_rules)
+    publisher.use_table(rulebook.table)
+    targets = Targets(await log.load("target"))
+    subscriptions = Subscriptions(log, pages, targets, rulebook, writer, deadlines, clock)
+    return Bus(log, publisher, subscriptions, rulebook, writer, pages, tail, deadlines)
+
+
+def build_health(
+    bus: Bus,
+    log: Log,
+    path: Path,
+    streams: Streams,
+    watching: Watching,
+    clock: Clock,
+    warnings: tuple[str, ...],
+) -> Health:
+    """Build the health endpoints over all parts."""
+
+    def store() -> Mapping[str, Any]:
+        sizes = [Path(f"{path}{end}").stat().st_size for end in ("", "-wal") if Path(f"{path}{end}").exists()]
+        return {"kind": "sqlite", "first": log.first, "head": log.head, "bytes": sum(sizes)}
+
+    def extra() -> Mapping[str, Any]:
+        return {"workspaces": watching.state(), "warnings": list(warnings)}
+
+    return Health(bus, streams, started=clock.monotonic(), store=store, extra=extra)
+
+
+def build_front(
+    bus: Bus, streams: Streams, health: Health, config: settings.Config, peers_allowed: frozenset[str] | None
+) -> Front:
+    """Build the web application over a running bus."""
+    tokens = [make_token(t.name, t.token or "", t.scopes) for t in config.auth.tokens]
+    access = Access(tokens, None if config.auth.open else peers_allowed)
+    listed = endpoints(bus, streams, health, config.server.body_max_bytes, config.bus.data_max_bytes)
+    by_path = build_methods(listed, access)
+    sockets = websockets(bus, streams, access, config.bus.data_max_bytes)
+    starlette = Starlette(routes=starlette_routes(by_path, sockets))
+    starlette.router.default = not_found
+    starlette.router.redirect_slashes = False
+    fixed = {path: methods for path, methods in by_path.items() if "{" not in path}
+    return Front(fixed, starlette, Guard(config.server.allowed_hosts))

@@ -1,0 +1,123 @@
+"""Pure: what becomes of each event of a batch, in `seq` order: duplicate, stale, or committed and at which `seq`.
+
+Only the writer calls this, while it forms a batch, and later members see earlier ones: whatever arrives
+together, of two publishers with one `based_on` exactly one is accepted, and of two equal ids one is stored.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from herdr.bus.envelope import own_event
+from herdr.bus.pending import Pending
+from herdr.bus.versions import Version, Versions
+from herdr.clock import rfc3339
+from herdr.event import Conflict, Event, Receipt
+
+Id = tuple[str, str]
+"""(`source`, `id`): what makes an event the same event."""
+
+
+class Decision:
+    """The outcome for one batch: what to commit, and what to answer once that has happened."""
+
+    __slots__ = ("answers", "events", "ids", "versions")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.answers: list[tuple[Pending, Receipt]] = []
+        self.ids: dict[Id, int] = {}
+        self.versions: dict[tuple[str, str], Version] = {}
+
+
+class Judge:
+    """Decides batches against what the log holds; changes nothing itself, so a failed commit needs no undoing."""
+
+    def __init__(
+        self,
+        epoch: str,
+        find_id: Callable[[str, str], int | None],
+        versions: Versions,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._epoch = epoch
+        self._find_id = find_id
+        self._versions = versions
+        self._new_id = new_id
+
+    def decide(
+        self, items: Iterable[Pending], next_seq: int, accepted_us: int, old_ids: Mapping[Id, int]
+    ) -> Decision:
+        """Decide one batch. `old_ids` are those of its ids that only the id index on disk still knows."""
+        decision = Decision()
+        for item in items:
+            event = item.event
+            key = (event.source, event.id)
+            known = decision.ids.get(key) or self._find_id(*key) or old_ids.get(key)
+            if known:
+                receipt = Receipt("duplicate", event.id, known, self._epoch)
+                decision.ids.update(((event.source, replaced), known) for replaced in event.replaced_ids)
+            else:
+                receipt = self._admit(item, decision, next_seq, accepted_us)
+            decision.answers.append((item, receipt))
+        return decision
+
+    def _admit(self, item: Pending, decision: Decision, next_seq: int, accepted_us: int) -> Receipt:
+        event = item.event
+        conflict = self._conflict(item, decision) if item.based_on is not None else None
+        if conflict is not None:
+            notice = self._notice(item, conflict)
+            if item.rejects:
+                self._place(notice, decision, next_seq, accepted_us)
+                return Receipt("stale", event.id, conflict=conflict)
+        self._place(event, decision, next_seq, accepted_us)
+        if item.makes_version and event.subject is not None:
+            self._advance(item, event.subject, decision)
+        if conflict is not None:
+            self._place(notice, decision, next_seq, accepted_us)
+        return Receipt("accepted", event.id, event.seq, self._epoch, conflict=conflict)
+
+    def _place(self, event: Event, decision: Decision, next_seq: int, accepted_us: int) -> None:
+        event.seq = next_seq + len(decision.events)
+        event.accepted_us = accepted_us
+        decision.events.append(event)
+        decision.ids[event.source, event.id] = event.seq
+        for replaced in event.replaced_ids:
+            decision.ids[event.source, replaced] = event.seq
+
+    def _version(self, workspace: str, subject: str, decision: Decision) -> Version | None:
+        return decision.versions.get((workspace, subject)) or self._versions.get(workspace, subject)
+
+    def _advance(self, item: Pending, subject: str, decision: Decision) -> None:
+        event = item.event
+        known = self._version(event.workspace, subject, decision)
+        if known is not None and item.hash is not None and known.hash == item.hash:
+            return  # the same content again: a watcher and the tool itself both told of one write
+        decision.versions[event.workspace, subject] = Version(
+            event.seq, event.source, event.accepted_us, item.hash
+        )
+
+    def _conflict(self, item: Pending, decision: Decision) -> Conflict | None:
+        event = item.event
+        if event.subject is None or item.based_on is None:
+            return None
+        known = self._version(event.workspace, event.subject, decision)
+        if known is None or known.seq <= item.based_on or known.source == event.source:
+            return None
+        return Conflict(event.subject, known.seq, known.source, rfc3339(known.accepted_us))
+
+    def _notice(self, item: Pending, conflict: Conflict) -> Event:
+        event = item.event
+        data = {
+            "workspace": event.workspace,
+            "subject": conflict.subject,
+            "status": "rejected" if item.rejects else "accepted",
+            "by": {"source": event.source, "id": event.id, "type": event.type, "based_on": item.based_on},
+            "current": {"seq": conflict.seq, "source": conflict.source, "time": conflict.time},
+        }
+        return own_event(
+            "conflict.detected",
+            self._new_id(),
+            data,
+            to=(event.source, conflict.source),
+            subject=conflict.subject,
+            workspace=event.workspace,
+        )

@@ -1,0 +1,102 @@
+"""Pure: from a draft to the event that goes into a lane. The payload is encoded here, once, for every reader."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from herdr.bus.classify import class_of, tags_of
+from herdr.event import LANE_NAMES, TAGS_MAX, Delivery, Draft, Envelope, Event, Lane, single_line
+
+OWN_SOURCE = "herdr"
+OWN_TIMEOUT_MS = 30_000  # as any P0; what the gateway says itself never raises `herdr.undelivered`
+
+_encode = msgspec.json.Encoder().encode
+_REDACTED = Raw(b'{"redacted":true}')
+
+
+def tags_for(draft: Draft) -> tuple[str, ...]:
+    """Return the classifier's tags and then the publisher's, each once."""
+    own = tags_of(draft.type)
+    if not draft.tags:
+        return own
+    return tuple(dict.fromkeys(own + draft.tags))[: TAGS_MAX + len(own)]
+
+
+def build_event(
+    draft: Draft,
+    source: str,
+    event_id: str,
+    class_: str,
+    tags: tuple[str, ...],
+    lane: Lane,
+    deliveries: tuple[Delivery, ...],
+) -> Event:
+    """Return the event of a checked draft, encoded but without `seq` and `accepted`."""
+    body = _encode(
+        Envelope(
+            event_id,
+            draft.type,
+            source,
+            draft.workspace,
+            class_,
+            lane.name,
+            tags,
+            single_line(draft.data),
+            draft.subject,
+            draft.session,
+            draft.task,
+            draft.time,
+            draft.based_on,
+            draft.if_stale,
+            draft.trace,
+            draft.ext,
+        )
+    )
+    return Event(
+        lane,
+        event_id,
+        draft.type,
+        source,
+        draft.workspace,
+        class_,
+        body,
+        draft.subject,
+        draft.session,
+        deliveries,
+    )
+
+
+def own_event(
+    type_: str,
+    event_id: str,
+    data: Any,
+    *,
+    lane: Lane = Lane.P0,
+    to: tuple[str, ...] = (),
+    subject: str | None = None,
+    workspace: str = "default",
+) -> Event:
+    """Return an event that the gateway itself publishes, addressed to the targets of the given names."""
+    draft = Draft(type_, subject=subject, workspace=workspace, data=msgspec.Raw(_encode(data)))
+    deliveries = tuple(Delivery(name, OWN_TIMEOUT_MS) for name in dict.fromkeys(to))
+    return build_event(draft, OWN_SOURCE, event_id, class_of(type_), tags_of(type_), lane, deliveries)
+
+
+def redacted_body(event: Event) -> bytes:
+    """Return the event's stored body with everything blanked that a person may have pasted a secret into."""
+    fields = {name: getattr(event, name) for name in ("id", "type", "source", "workspace", "session")}
+    blank = Envelope(
+        **fields, class_=event.class_, priority=LANE_NAMES[event.lane], tags=("redacted",), data=_REDACTED
+    )
+    return _encode(blank)
+
+
+def wire_json(event: Event, epoch: str, accepted: str) -> bytes:
+    """Return the JSON envelope that followers see: the stored body with the gateway's fields in front."""
+    return b'{"seq":%d,"epoch":"%s","accepted":"%s",%s' % (
+        event.seq,
+        epoch.encode(),
+        accepted.encode(),
+        event.body[1:],
+    )

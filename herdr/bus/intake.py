@@ -1,0 +1,148 @@
+"""The way in: a draft is classified, routed, held or dropped where the rules say so, and put into its lane."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET
+
+from herdr.bus.classify import class_of, default_lane
+from herdr.bus.debounce import Closed, Debounce, Outcome
+from herdr.bus.envelope import build_event, tags_for
+from herdr.bus.lanes import Admission, Lanes
+from herdr.bus.overflow import Collected, Overflow
+from herdr.bus.pending import Pending, Submission
+from herdr.bus.rate_limit import FairBucket
+from herdr.bus.route import Routing, RoutingTable, Subject
+from herdr.bus.versions import content_hash, makes_version
+from herdr.event import Draft, Lane, Receipt
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Intake:
+    """Decides for one draft after the other, without waiting; P0 passes debounce and rate limit untouched."""
+
+    def __init__(
+        self,
+        lanes: Lanes[Pending],
+        debounce: Debounce[Pending],
+        overflow: Overflow,
+        bucket: FairBucket,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.table = RoutingTable()
+        self.dropped: Counter[str] = Counter()
+        """Events not stored, by reason."""
+        self._lanes = lanes
+        self._debounce = debounce
+        self._overflow = overflow
+        self._bucket = bucket
+        self._new_id = new_id
+
+    def take_in(
+        self, draft: Draft, source: str, submission: Submission, index: int, now: float
+    ) -> Pending | None:
+        """Handle one draft; what comes back has to wait for room in the P0 lane and be offered again."""
+        class_ = class_of(draft.type)
+        tags = tags_for(draft)
+        wish = Lane[draft.priority] if draft.priority is not None else default_lane(draft.type)
+        routing = self.table.route(Subject(draft, source, class_, tags), wish)
+        event_id = self._new_id() if draft.id is UNSET else draft.id
+        if routing.lane is not Lane.P0:
+            held = self._hold_or_drop(draft, source, event_id, routing, now)
+            if isinstance(held, Receipt):
+                submission.settle(index, held)
+                return None
+        event = build_event(draft, source, event_id, class_, tags, routing.lane, routing.deliveries)
+        pending = Pending(event)
+        if makes_version(draft):
+            pending.makes_version = True
+            pending.hash = content_hash(draft)
+        if draft.based_on is not None:
+            pending.based_on = draft.based_on
+            pending.rejects = (
+                draft.if_stale or ("notify" if class_ == "environment" else "reject")
+            ) == "reject"
+        if routing.lane is not Lane.P0 and _is_debounced(draft):
+            self._debounce_one(pending, now)
+            submission.settle(index, Receipt("deferred", event_id))
+            return None
+        pending.submission = submission
+        pending.index = index
+        return pending if self.offer(pending) is Admission.WAIT else None
+
+    def offer(self, pending: Pending) -> Admission:
+        """Put an event into its lane, or answer that it was dropped; WAIT leaves everything to the caller."""
+        event = pending.event
+        admission = self._lanes.offer(event.lane, pending, len(event.body))
+        if admission is Admission.REFUSED:
+            self.dropped["overloaded"] += 1
+            pending.settle(Receipt("dropped", event.id, reason="overloaded"))
+        return admission
+
+    def due(self, now: float) -> None:
+        """Move what was held long enough into its lane."""
+        for closed in self._debounce.due(now):
+            self._release(closed)
+        for collected in self._overflow.due(now):
+            self._release_collected(collected)
+
+    def next_due(self) -> float | None:
+        """Return when `due` next has something to do (monotonic seconds), or None."""
+        times = [at for at in (self._debounce.next_due(), self._overflow.next_due()) if at is not None]
+        return min(times, default=None)
+
+    def flush(self) -> None:
+        """Move everything that is held into its lane: a clean stop loses nothing that was deferred."""
+        for closed in self._debounce.flush():
+            self._release(closed)
+        for collected in self._overflow.flush():
+            self._release_collected(collected)
+
+    def _hold_or_drop(
+        self, draft: Draft, source: str, event_id: str, routing: Routing, now: float
+    ) -> Receipt | None:
+        """Apply the rate limit of P2. An open debounce window has its place under the limit already."""
+        if routing.lane is not Lane.P2:
+            return None
+        subject = draft.subject if _is_debounced(draft) else None
+        if subject is not None and self._debounce.is_open((source, draft.workspace, subject)):
+            return None
+        if self._bucket.take(source, now):
+            return None
+        if subject is not None and self._overflow.add(source, draft.workspace, subject, event_id, now):
+            return Receipt("deferred", event_id)
+        self.dropped["rate_limited"] += 1
+        return Receipt("dropped", event_id, reason="rate_limited")
+
+    def _debounce_one(self, pending: Pending, now: float) -> None:
+        event = pending.event
+        offered = self._debounce.offer((event.source, event.workspace, event.subject), pending, now)
+        if offered.closed is not None:
+            self._release(offered.closed)
+
+    def _release(self, closed: Closed[Pending]) -> None:
+        pending = closed.item
+        pending.event.replaced_ids = closed.replaced_ids
+        self.offer(pending)
+
+    def _release_collected(self, collected: Collected) -> None:
+        data = {
+            "count": collected.count,
+            "paths": collected.paths,
+            "truncated": collected.count > len(collected.paths),
+            "cause": "rate",
+        }
+        draft = Draft("files.changed", workspace=collected.workspace, data=msgspec.Raw(_encode(data)))
+        class_, tags = class_of(draft.type), tags_for(draft)
+        routing = self.table.route(Subject(draft, collected.source, class_, tags), default_lane(draft.type))
+        event = build_event(
+            draft, collected.source, self._new_id(), class_, tags, routing.lane, routing.deliveries
+        )
+        event.replaced_ids = collected.ids
+        self.offer(Pending(event))
+
+
+def _is_debounced(draft: Draft) -> bool:
+    return draft.type == "file.changed" and draft.subject is not None

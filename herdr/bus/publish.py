@@ -1,0 +1,121 @@
+"""Publishing: drafts in, receipts out once what they call accepted is committed; and the gateway's own events."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from herdr.bus.envelope import own_event
+from herdr.bus.intake import Intake
+from herdr.bus.lanes import Admission, Lanes
+from herdr.bus.pending import Pending, Submission
+from herdr.bus.rates import Rate
+from herdr.bus.route import RoutingTable
+from herdr.bus.writer import Writer
+from herdr.clock import Clock
+from herdr.event import Draft, Lane, Receipt
+
+DECODE_GATE_ROWS = 256  # one full batch: more decoded rows than that only lengthen a user's wait
+SMALL_BODY = 4096  # bytes; decoding less than this takes microseconds and needs no turn of its own
+
+
+class Publisher:
+    """Takes drafts in order, and waits for the writer on their behalf."""
+
+    def __init__(
+        self, lanes: Lanes[Pending], intake: Intake, writer: Writer, clock: Clock, new_id: Callable[[], str]
+    ) -> None:
+        self.accepted = Rate()
+        self.receipts: Counter[str] = Counter()
+        """Receipts by status."""
+        self._lanes = lanes
+        self._intake = intake
+        self._writer = writer
+        self._clock = clock
+        self._new_id = new_id
+        self._gate = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = float("inf")
+
+    async def publish(self, drafts: Sequence[Draft], source: str) -> list[Receipt]:
+        """Publish drafts in order; `source` stands in where a draft names none.
+
+        Returns one receipt a draft, once all of them are known. Raises LogUnavailable when the log cannot
+        be written: then nothing is acknowledged, and the same ids may be sent again.
+        """
+        if not drafts:
+            return []
+        submission = Submission(len(drafts), asyncio.get_running_loop().create_future())
+        now = self._clock.monotonic()
+        for index, draft in enumerate(drafts):
+            waits = self._intake.take_in(draft, draft.source or source, submission, index, now)
+            if waits is not None:
+                await self._wait_for_room(waits)
+        self._writer.wake()
+        self._arm(now)
+        receipts = await submission.done
+        self._count(receipts)
+        return receipts
+
+    async def decoding_turn(self, size: int) -> None:
+        """Wait for the turn to decode a body of `size` bytes: large ones one at a time, while little waits."""
+        if size <= SMALL_BODY:
+            return
+        async with self._gate:
+            while self._lanes.waiting >= DECODE_GATE_ROWS:
+                await self._writer.room()
+            await asyncio.sleep(0)
+
+    def announce(self, type_: str, data: Any, *, lane: Lane = Lane.P1, to: tuple[str, ...] = ()) -> None:
+        """Publish an event of the gateway's own, addressed to the named targets."""
+        self._intake.offer(Pending(own_event(type_, self._new_id(), data, lane=lane, to=to)))
+        self._writer.wake()
+
+    def use_table(self, table: RoutingTable) -> None:
+        """Route what comes from now on by another table."""
+        self._intake.table = table
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Events not stored, by reason."""
+        return self._intake.dropped
+
+    @property
+    def depths(self) -> tuple[int, int, int]:
+        """How many events wait for the writer, by lane."""
+        return self._lanes.depths
+
+    def flush(self) -> None:
+        """Let go of everything that a debounce window holds."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._intake.flush()
+        self._writer.wake()
+
+    async def _wait_for_room(self, pending: Pending) -> None:
+        self._writer.wake()
+        while self._intake.offer(pending) is Admission.WAIT:
+            await self._writer.room()
+
+    def _count(self, receipts: Sequence[Receipt]) -> None:
+        statuses = Counter([receipt.status for receipt in receipts])
+        self.receipts.update(statuses)
+        if statuses["accepted"]:
+            self.accepted.add(statuses["accepted"], self._clock.monotonic())
+
+    def _arm(self, now: float) -> None:
+        """Come back when the first debounce window closes."""
+        due = self._intake.next_due()
+        if due is None or due >= self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = due
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, due - now), self._on_due)
+
+    def _on_due(self) -> None:
+        now = self._clock.monotonic()
+        self._timer_at = float("inf")
+        self._intake.due(now)
+        self._writer.wake()
+        self._arm(now)

@@ -1,0 +1,65 @@
+"""Pure: the newest version of each (workspace, subject), a fold of the log that reads no clock.
+
+A version is the `seq` of the newest `file.changed` or `change.*` about the subject. Who publishes with an
+older `based_on`, while another source made the newer version, is stale.
+"""
+
+import msgspec
+
+from herdr.event import Draft
+
+SUBJECTS_MAX = 200_000  # about 60 MiB; whoever bases work on a file untouched for that long is not stale
+
+
+class Version(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The newest change of one subject."""
+
+    seq: int
+    source: str
+    accepted_us: int
+    hash: str | None = None
+
+
+class _Payload(msgspec.Struct, gc=False):
+    hash: str | None = None
+
+
+_decode_payload = msgspec.json.Decoder(_Payload).decode
+
+
+def makes_version(draft: Draft) -> bool:
+    """Tell whether an event advances its subject's version."""
+    return draft.subject is not None and (draft.type == "file.changed" or draft.type.startswith("change."))
+
+
+def content_hash(draft: Draft) -> str | None:
+    """Return `data.hash` where the payload is an object that has one."""
+    try:
+        return _decode_payload(draft.data).hash
+    except msgspec.DecodeError:
+        return None
+
+
+class Versions:
+    """(workspace, subject) → version, bounded; the subject that changed longest ago is forgotten first."""
+
+    def __init__(self) -> None:
+        self._newest: dict[tuple[str, str], Version] = {}
+
+    def get(self, workspace: str, subject: str) -> Version | None:
+        """Return the newest known version."""
+        return self._newest.get((workspace, subject))
+
+    def set(self, workspace: str, subject: str, version: Version) -> tuple[str, str] | None:
+        """Record a newer version; returns the subject that was forgotten for it, if any."""
+        key = (workspace, subject)
+        self._newest.pop(key, None)  # so that a dict's order is the order of change
+        self._newest[key] = version
+        if len(self._newest) <= SUBJECTS_MAX:
+            return None
+        oldest = next(iter(self._newest))
+        del self._newest[oldest]
+        return oldest
+
+    def __len__(self) -> int:
+        return len(self._newest)

@@ -1,0 +1,228 @@
+"""The one owner of the log: takes batches from the lanes, decides, commits, then answers and wakes followers."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from herdr.bus.decide import Decision, Id, Judge
+from herdr.bus.lanes import Lanes
+from herdr.bus.log import Batch, Log, Put
+from herdr.bus.pending import Pending
+from herdr.bus.recent_ids import RecentIds
+from herdr.bus.versions import Versions
+from herdr.clock import Clock
+from herdr.errors import LogUnavailable
+from herdr.event import Event
+
+RETRY_S = 0.5  # between attempts while the log fails: soon enough that nobody restarts the gateway
+IDLE_UPKEEP_S = 30.0  # an idle log still ages: retention looks at it this often
+PUTS_MAX = 256  # named values a batch: acknowledgements and rules are small and rare
+
+T = TypeVar("T")
+
+_log = logging.getLogger("herdr.bus")
+_encode = msgspec.json.Encoder().encode
+
+
+class Writer:
+    """Runs as one task. Everything that changes the log passes through it, in `seq` order."""
+
+    def __init__(
+        self,
+        log: Log,
+        lanes: Lanes[Pending],
+        judge: Judge,
+        ids: RecentIds,
+        versions: Versions,
+        clock: Clock,
+        on_commit: Callable[[list[Event]], None],
+    ) -> None:
+        self._log = log
+        self._lanes = lanes
+        self._judge = judge
+        self._ids = ids
+        self._versions = versions
+        self._clock = clock
+        self._on_commit = on_commit
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._puts: dict[tuple[str, str], tuple[bytes | None, list[asyncio.Future[None]]]] = {}
+        self._chores: list[tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]] = []
+        self._stopping = False
+        self.failure: str | None = None
+        """Why the log cannot be written now; None while it can."""
+
+    def wake(self) -> None:
+        """Tell the writer that something waits."""
+        self._wake.set()
+
+    async def room(self) -> None:
+        """Wait until the writer has taken a batch from the lanes."""
+        await self._room.wait()
+
+    def stop(self) -> None:
+        """Let `run` return once everything that waits is committed."""
+        self._stopping = True
+        self._wake.set()
+
+    async def put(self, kind: str, key: str, value: bytes | None) -> None:
+        """Commit one named value with the next batch; a newer value of the same key takes its place."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        _, waiting = self._puts.pop((kind, key), (None, []))
+        self._puts[kind, key] = (value, [*waiting, done])
+        self._wake.set()
+        await done
+
+    async def between_batches(self, chore: Callable[[], Awaitable[T]]) -> T:
+        """Run a chore that writes to the log, while no batch is under way; returns what it returns."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._chores.append((chore, done))
+        self._wake.set()
+        return await done
+
+    async def run(self) -> None:
+        """Write until stopped and drained."""
+        while True:
+            if not (len(self._lanes) or self._puts or self._chores):
+                if self._stopping:
+                    return
+                await self._rest()
+                continue
+            if self._chores:
+                await self._do_chore()
+            await self._write_batch()
+            if not self._lanes.has_p0 and await self._tidy():
+                await asyncio.sleep(0)
+
+    async def _rest(self) -> None:
+        self._wake.clear()
+        if self.failure is None and await self._tidy():
+            return
+        if self.failure is not None:
+            await self._probe()
+        try:
+            async with asyncio.timeout(RETRY_S if self.failure is not None else IDLE_UPKEEP_S):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    async def _tidy(self) -> bool:
+        try:
+            return await self._log.tidy(calm=not self._lanes.has_p0)
+        except LogUnavailable as error:
+            self._fail(error, [], [])
+            return False
+
+    async def _probe(self) -> None:
+        """Find out whether a failed log takes writes again, so that health recovers without traffic."""
+        await self._commit([], Decision(), [Put("probe", "probe", b"")], [])
+
+    async def _do_chore(self) -> None:
+        chore, done = self._chores.pop(0)
+        try:
+            result = await chore()
+        except Exception as error:  # noqa: BLE001 - handed to whoever asked for the chore
+            if not done.done():
+                done.set_exception(error)
+        else:
+            if not done.done():
+                done.set_result(result)
+
+    async def _write_batch(self) -> None:
+        items = self._lanes.take()
+        self._room.set()
+        self._room.clear()
+        puts, waiting = self._take_puts()
+        if not items and not puts:
+            return
+        try:
+            old_ids = await self._find_old_ids(items)
+        except LogUnavailable as error:
+            self._fail(error, items, waiting)
+            return
+        decision = self._judge.decide(items, self._log.head + 1, self._clock.wall_us(), old_ids)
+        await self._commit(items, decision, puts, waiting)
+        if self.failure is not None:
+            await asyncio.sleep(RETRY_S)  # what must not be lost went back into its lane
+
+    def _take_puts(self) -> tuple[list[Put], list["asyncio.Future[None]"]]:
+        puts: list[Put] = []
+        waiting: list[asyncio.Future[None]] = []
+        while self._puts and len(puts) < PUTS_MAX:
+            (kind, key), (value, futures) = self._puts.popitem()
+            puts.append(Put(kind, key, value))
+            waiting.extend(futures)
+        return puts, waiting
+
+    async def _find_old_ids(self, items: Sequence[Pending]) -> dict[Id, int]:
+        """Look up on disk the ids that left memory; the filter in front makes that the rare case."""
+        asked = {}
+        for item in items:
+            hash_ = self._ids.maybe_on_disk(item.event.source, item.event.id)
+            if hash_ is not None:
+                asked[hash_] = (item.event.source, item.event.id)
+        if not asked:
+            return {}
+        found = {}
+        for hash_, seq in (await self._log.find_ids(list(asked))).items():
+            event = await self._log.get(seq)
+            # 64 bits can collide: believe the event itself where it is still retained
+            if event is None or asked[hash_] in self._names_of(event):
+                found[asked[hash_]] = seq
+        return found
+
+    @staticmethod
+    def _names_of(event: Event) -> set[Id]:
+        return {(event.source, event.id), *((event.source, replaced) for replaced in event.replaced_ids)}
+
+    async def _commit(
+        self, items: list[Pending], decision: Decision, puts: list[Put], waiting: list["asyncio.Future[None]"]
+    ) -> None:
+        spill = self._ids.take_spill()
+        for (workspace, subject), version in decision.versions.items():
+            puts.append(Put("version", f"{workspace}\0{subject}", _encode(version)))
+        try:
+            await self._log.append(Batch(decision.events, puts, spill))
+        except LogUnavailable as error:
+            self._fail(error, items, waiting)
+            return
+        if self.failure is not None:
+            _log.warning("the log takes writes again")
+            self.failure = None
+        self._settle(decision)
+        if spill:
+            self._ids.spilled(spill)
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def _settle(self, decision: Decision) -> None:
+        now = self._clock.monotonic()
+        for event in decision.events:
+            event.committed = now
+        accepted_us = decision.events[0].accepted_us if decision.events else 0
+        for (source, event_id), seq in decision.ids.items():
+            self._ids.remember(source, event_id, seq, accepted_us)
+        for (workspace, subject), version in decision.versions.items():
+            self._versions.set(workspace, subject, version)
+        for item, receipt in decision.answers:
+            item.settle(receipt)
+        if decision.events:
+            self._on_commit(decision.events)
+
+    def _fail(
+        self, error: LogUnavailable, items: Sequence[Pending], waiting: Sequence["asyncio.Future[None]"]
+    ) -> None:
+        if self.failure is None:
+            _log.error("the log cannot be written: %s", error.detail)
+        self.failure = error.detail
+        for item in items:
+            if item.submission is None:  # answered `deferred` before: it stays until the log is back
+                self._lanes.offer(item.event.lane, item, len(item.event.body))
+            item.fail(error)
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error)

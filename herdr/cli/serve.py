@@ -1,0 +1,150 @@
+"""`herdr serve`: run the gateway in the foreground until it is told to stop."""
+
+import argparse
+import asyncio
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from herdr import __version__
+from herdr.app import gateway
+from herdr.cli.container import container_peers
+from herdr.cli.logs import set_up_logging
+from herdr.clock import SystemClock
+from herdr.config import Config, load
+from herdr.errors import StartupError
+from herdr.reload import RoutesFile
+from herdr.tuning import tune_process
+from herdr.web.auth import LOOPBACK
+from herdr.web.server import Deadlines, GatewayServer, server_config
+
+_log = logging.getLogger("herdr")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser("serve", help="run the gateway", description=__doc__)
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the configuration (default: none is needed)"
+    )
+    parser.add_argument("--host", metavar="H", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, metavar="P", help="port (default 8787); 0 takes a free one and prints it"
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the log (default ./data)")
+    parser.add_argument(
+        "--workspace",
+        type=Path,
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="watch this folder; repeatable",
+    )
+    parser.add_argument(
+        "--log-format", choices=["text", "json"], help="default: text on a terminal, else json"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code."""
+    set_up_logging(args.log_format)
+    loaded = load(args.config, os.environ, _flags(args))
+    peers = check_exposure(loaded.config)
+    listener = listen(loaded.config.server.host, loaded.config.server.port)
+    tune_process()
+    with listener:
+        uvloop.run(_serve(loaded.config, loaded.path, args, listener, peers))
+    return 0
+
+
+def _flags(args: argparse.Namespace) -> dict[str, object]:
+    return {
+        "server.host": args.host,
+        "server.port": args.port,
+        "bus.persist_path": None if args.data is None else str(args.data / "events.db"),
+        "workspaces+": [{"path": str(path)} for path in args.workspace] or None,
+    }
+
+
+def check_exposure(config: Config) -> frozenset[str] | None:
+    """Return the only peers to answer (None: all); raises StartupError when nobody decided who may come in."""
+    if config.auth.tokens or config.auth.open or config.server.host in ("127.0.0.1", "::1", "localhost"):
+        return None
+    peers = container_peers()
+    if peers is None:
+        raise StartupError(
+            f"server.host is {config.server.host}, which others can reach, and there are no tokens: configure "
+            "auth.tokens, listen on 127.0.0.1, or write auth.open: true if everyone may come in"
+        )
+    return LOOPBACK | peers
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; raises StartupError that names what holds the port."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise StartupError(
+            f"server.host {host!r} is not an address of this machine: {error.strerror}"
+        ) from None
+    listener = socket.socket(family, kind, proto)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise StartupError(
+            f"cannot listen on {host}:{port}: {error.strerror}; end what holds the port, or choose another with "
+            "--port (0 takes a free one)"
+        ) from None
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
+
+
+async def _serve(
+    config: Config,
+    path: Path | None,
+    args: argparse.Namespace,
+    listener: socket.socket,
+    peers: frozenset[str] | None,
+) -> None:
+    warnings = _warnings(config, peers)
+    async with gateway(config, SystemClock(), peers_allowed=peers, warnings=warnings) as parts:
+        deadlines = Deadlines(config.server.header_timeout_s, config.server.body_timeout_s)
+        web = server_config(parts.app, config.server.body_max_bytes)
+        server = GatewayServer(
+            web, deadlines, parts.streams.say_goodbye, lambda: _announce(config, listener, warnings)
+        )
+        routes = RoutesFile(path, lambda: load(path, os.environ, _flags(args)).config.routes, parts.bus)
+        async with routes.watched():
+            await server.serve(sockets=[listener])
+    _log.info("stopped")
+
+
+def _warnings(config: Config, peers: frozenset[str] | None) -> tuple[str, ...]:
+    if peers is not None:
+        return ("no tokens are configured: only this container's host is answered",)
+    if (
+        config.auth.open
+        and not config.auth.tokens
+        and config.server.host not in ("127.0.0.1", "::1", "localhost")
+    ):
+        return ("auth.open: everyone who reaches the port may publish, follow and change routes",)
+    return ()
+
+
+def _announce(config: Config, listener: socket.socket, warnings: tuple[str, ...]) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    for warning in warnings:
+        _log.warning("%s", warning)
+    print(f"herdr {__version__} listens on http://{shown}:{port}", flush=True)
+    _log.info("data in %s", Path(config.bus.persist_path).parent.resolve())
+    sys.stdout.flush()

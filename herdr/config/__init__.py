@@ -1,0 +1,44 @@
+"""The configuration: `herdr.yaml`, the environment and flags, into one frozen, checked `Config`."""
+
+from herdr.config.load import Loaded, load, parse_routes
+from herdr.config.models import Backend, ModelsSection, Timeouts
+from herdr.config.problem import ConfigError, Problem
+from herdr.config.routes import Format, MatchValue, RouteRule
+from herdr.config.sections import (
+    AuthSection,
+    BusSection,
+    Config,
+    ContextSection,
+    RetentionSection,
+    Scope,
+    ServerSection,
+    Token,
+    Workspace,
+)
+from herdr.config.show import config_schema, plain_config, render
+
+__all__ = [
+    "AuthSection",
+    "Backend",
+    "BusSection",
+    "Config",
+    "ConfigError",
+    "ContextSection",
+    "Format",
+    "Loaded",
+    "MatchValue",
+    "ModelsSection",
+    "Problem",
+    "RetentionSection",
+    "RouteRule",
+    "Scope",
+    "ServerSection",
+    "Timeouts",
+    "Token",
+    "Workspace",
+    "config_schema",
+    "load",
+    "parse_routes",
+    "plain_config",
+    "render",
+]

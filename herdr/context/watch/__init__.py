@@ -1,0 +1,1 @@
+"""Watching a workspace: notices from the kernel are hints, sweeps over the folder are the truth."""

@@ -1,0 +1,265 @@
+"""The watcher of one workspace: hints in, changes out, and a sweep wherever hints cannot be believed."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+
+from herdr.clock import Clock
+from herdr.context.watch.changes import Before, Change, Table, diff
+from herdr.context.watch.pace import Pace
+from herdr.context.watch.report import BURST_PATHS, Cause, HeadMoved, WorkspaceEvent, report
+from herdr.context.watch.repository import Head
+from herdr.context.watch.status import Settings, Status, WatchState
+from herdr.context.watch.sweep import Update
+from herdr.context.watch.tree import RootLost, Tree
+from herdr.context.watch.watches import Watches
+from herdr.context.watch.window import Window
+from herdr.errors import HerdrError
+
+Emit = Callable[[Sequence[WorkspaceEvent]], Awaitable[None]]
+Tap = Callable[[Sequence[Change]], Awaitable[None]]
+
+HINTS_MAX = 20_000  # paths not yet looked at; the kernel's queue holds some 5,000 new files by default
+SUSPECT_HINTS = 1_000  # a fifth of what overflows that queue: from here on even the watches are placed anew
+LOST_RETRY_S = 0.5  # first look for a folder that went away; doubles
+LOST_RETRY_MAX_S = 30.0
+ROUNDS_MAX = 3  # folders that appear faster than they can be watched are left to the next sweep
+
+_log = logging.getLogger("herdr.watch")
+
+
+class Watcher:
+    """Follows one workspace until stopped.
+
+    `emit` gets what the bus should carry, gathered until a save or checkout is over, few or one for many.
+    `tap` gets every change of every path at once; a file saved in two steps is two changes there, and a
+    rename that is not seen as one piece is a deletion and a creation.
+    Both are awaited in order by one task, so a slow one delays the watcher and loses nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        root: Path,
+        emit: Emit,
+        clock: Clock,
+        settings: Settings = Settings(),  # noqa: B008 (immutable)
+        tap: Tap | None = None,
+        baseline: Table | None = None,
+    ) -> None:
+        """`baseline`: the table of an earlier run; without it, what is there at the start is not reported."""
+        self.name = name
+        self._emit = emit
+        self._tap = tap
+        self._clock = clock
+        self._pace = Pace(settings.sweep_every_s)
+        self._tree = Tree(root, clock, settings.exclude, settings.files_max, settings.hash_bytes_max)
+        self._tree.table.update(baseline or {})
+        self._based = baseline is not None
+        self._watches = Watches(name, clock, self.hint, settings.force_polling)
+        self._window = Window()
+        self._head = self._reported_head = Head(None, None)
+        self._hints: set[str] = set()
+        self._wake = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._stopping = self._lost = self._git_busy = False
+        self._undelivered = 0
+
+    def hint(self, paths: Iterable[str]) -> None:
+        """Look at these absolute paths soon; also for others who know of a change (an editor's hook)."""
+        self._hints.update(paths)
+        if len(self._hints) > HINTS_MAX:
+            self._hints.clear()
+            self._pace.want(distrust=True)
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Let `run` report what it holds and return."""
+        self._stopping = True
+        self._wake.set()
+
+    async def ready(self) -> None:
+        """Wait until the first table is complete and the watches are in place."""
+        await self._ready.wait()
+
+    @property
+    def table(self) -> Table:
+        """Every followed file as it was last seen; live, not to be changed."""
+        return self._tree.table
+
+    def state(self) -> WatchState:
+        """Return the counts for `/healthz`."""
+        tree, watches = self._tree, self._watches
+        skipped = dict(tree.skipped)
+        if tree.over_limit:
+            skipped["limit"] = tree.over_limit
+        return WatchState(
+            self._status(), len(tree.table), len(tree.folders), tree.ignored, skipped, tree.listing,
+            self._pace.count, round(self._pace.last_s, 3), watches.restarts, self._undelivered,
+            watches.note or tree.listing_note,
+        )  # fmt: skip
+
+    def _status(self) -> Status:
+        if self._lost:
+            return "lost"
+        if not self._ready.is_set():
+            return "starting"
+        return "sweeping" if self._watches.failing else "watching"
+
+    async def run(self) -> None:
+        """Follow the workspace until `stop`. A folder that is missing, now or later, is waited for."""
+        delay = LOST_RETRY_S
+        try:
+            while not self._stopping:
+                try:
+                    await self._tree.open()
+                    delay = LOST_RETRY_S
+                    await self._follow()
+                except RootLost as loss:
+                    await self._note_loss(loss)
+                    await self._sleep_until(self._clock.monotonic() + delay)
+                    delay = min(delay * 2, LOST_RETRY_MAX_S)
+        finally:
+            await self._watches.remove()
+
+    async def _follow(self) -> None:
+        if self._lost:
+            _log.warning("workspace %s: the folder is back", self.name)
+        self._lost = False
+        if not self._based:
+            await self._sweep(baseline=True)
+            self._head = self._reported_head = await self._tree.head()
+            self._based = True
+        await self._reconcile(anew=True)
+        self._ready.set()
+        while not self._stopping:
+            await self._sleep_until(self._next_at())
+            await self._round()
+        await self._flush()
+
+    async def _note_loss(self, loss: RootLost) -> None:
+        if not self._lost:
+            _log.warning("workspace %s: %s", self.name, loss.detail)
+        self._lost = True
+        await self._watches.remove()
+
+    async def _round(self) -> None:
+        await self._take_hints()
+        now = self._clock.monotonic()
+        if self._watches.take_retry(now):
+            self._pace.want(distrust=True)
+        due = self._window.due_at(busy=False)
+        if due is None:
+            if self._pace.is_due(now):
+                await self._reconcile(self._pace.distrust)
+        elif now >= due and not await self._is_held(now):
+            if self._pace.is_due(now):
+                await self._reconcile(self._pace.distrust)
+            await self._flush()
+
+    def _next_at(self) -> float:
+        """Return when something is due though nobody hints."""
+        window = self._window.due_at(self._git_busy)
+        if window is not None:
+            return window
+        retry = self._watches.retry_at
+        return self._pace.next_at() if retry is None else min(retry, self._pace.next_at())
+
+    async def _is_held(self, now: float) -> bool:
+        """Tell whether to wait for git to finish; its notices wake us, and the window's bound ends it."""
+        held = self._window.due_at(busy=True)
+        self._git_busy = held is not None and now < held and await self._tree.git_is_busy()
+        return self._git_busy
+
+    async def _sleep_until(self, at: float) -> None:
+        if not self._stopping and (left := at - self._clock.monotonic()) > 0:
+            try:
+                await asyncio.wait_for(self._wake.wait(), left)
+            except TimeoutError:
+                return
+        self._wake.clear()
+
+    async def _take_hints(self) -> None:
+        hints, self._hints = self._hints, set()
+        if any(map(self._tree.is_git_hint, hints)):
+            self._git_busy = False
+            await self._check_head()
+        structural = False
+        async for seen in self._tree.look(hints):
+            await self._apply(seen.updates, hinted=True)
+            self._watches.forget(seen.lost_folders)
+            structural = structural or seen.structural
+        hinted = max(len(hints), self._window.hints)
+        if structural or self._window.hints > BURST_PATHS or hinted > SUSPECT_HINTS:
+            self._pace.want(distrust=hinted > SUSPECT_HINTS)
+        if structural:
+            self._window.touch(self._clock.monotonic())
+
+    async def _check_head(self) -> None:
+        head = await self._tree.head()
+        if head != self._head:
+            self._head = head
+            self._pace.want()
+            self._window.touch(self._clock.monotonic())
+
+    async def _reconcile(self, anew: bool) -> None:
+        """Sweep; and since a sweep sees new folders before they are watched, watch them and sweep again."""
+        if anew:
+            await self._place()
+        for _round in range(ROUNDS_MAX):
+            await self._sweep()
+            if self._watches.cover(self._tree.folders):
+                break
+            await self._place()
+        await self._check_head()
+        self._pace.settle(wanted=not self._watches.cover(self._tree.folders))
+
+    async def _place(self) -> None:
+        if self._tree.folders:
+            await self._watches.place(await self._tree.watched_paths(), self._tree.folders)
+
+    async def _sweep(self, baseline: bool = False) -> None:
+        started = self._clock.monotonic()
+        async for updates in self._tree.sweep(hashing=not baseline):
+            await self._apply(updates, silent=baseline)
+        self._pace.swept(started, self._clock.monotonic())
+
+    async def _apply(self, updates: Sequence[Update], hinted: bool = False, silent: bool = False) -> None:
+        table = self._tree.table
+        told = [update.path for update in updates if update.report and not silent]
+        before = {path: table.get(path) for path in told}
+        self._window.forget(update.path for update in updates if not update.report)
+        self._window.note(before)
+        self._tree.apply(updates)
+        if changes := diff(before, table):
+            self._window.touch(self._clock.monotonic(), len(changes) if hinted else 0)
+            if self._tap is not None:
+                await self._tap(changes)
+
+    async def _flush(self) -> None:
+        """Report the window and close it. What looks deleted is looked at once more."""
+        table = self._tree.table
+        async for seen in self._tree.look_again([path for path in self._window.before if path not in table]):
+            await self._apply(seen.updates)
+        window, self._window = self._window, Window()
+        moved, self._reported_head = _moved(self._reported_head, self._head), self._head
+        cause: Cause = "head" if moved else "burst" if window.hints else "sweep"
+        events = await asyncio.to_thread(_compose, window.before, table, cause, moved, window.overflowed)
+        if not events:
+            return
+        try:
+            await self._emit(events)
+        except HerdrError as refusal:
+            self._undelivered += 1
+            _log.warning("workspace %s: changes could not be published: %s", self.name, refusal)
+
+
+def _moved(old: Head, new: Head) -> HeadMoved | None:
+    return None if old == new else HeadMoved(old.commit, new.commit, new.branch)
+
+
+def _compose(
+    before: Before, table: Table, cause: Cause, moved: HeadMoved | None, overflowed: bool
+) -> list[WorkspaceEvent]:
+    return report(diff(before, table), cause, moved, overflowed)

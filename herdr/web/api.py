@@ -1,0 +1,117 @@
+"""The small endpoints: the routing table, acknowledgements, redaction."""
+
+from typing import Any
+
+import msgspec
+
+from herdr.bus.bus import Bus
+from herdr.bus.cursor import format_cursor
+from herdr.bus.rulebook import Listed
+from herdr.config import RouteRule
+from herdr.errors import FieldError, InvalidInput
+from herdr.event import Name
+from herdr.web.asgi import JSON, Receive, Scope, Send, read_body, respond, respond_json
+from herdr.web.auth import Caller
+from herdr.web.sse import event_json
+
+SMALL_BODY_MAX = 64 * 1024  # a rule or a cursor; nothing here is large
+
+
+class AckBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of `POST /v1/targets/{name}/ack`."""
+
+    cursor: str
+
+
+class Acknowledged(msgspec.Struct):
+    """Answer to an acknowledgement: the place that is now remembered."""
+
+    target: str
+    cursor: str
+
+
+class RouteList(msgspec.Struct):
+    """Answer to `GET /v1/routes`."""
+
+    routes: list[dict[str, Any]]
+
+
+def _shown(listed: Listed) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.to_builtins(listed.rule)
+    return {**shown, "origin": listed.origin}
+
+
+def _decode(body: bytes, type_: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=type_)
+    except (msgspec.DecodeError, RecursionError) as error:
+        text, _, place = str(error).partition(" - at `$")
+        field = place.strip("`.") if place else ""
+        detail = f"{field}: {text}" if field else text
+        raise InvalidInput(f"the body does not fit: {detail}", errors=[FieldError(field, text)]) from None
+
+
+class RoutesApi:
+    """The handlers of `/v1/routes`."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def list(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer with the rules in force and where each came from."""
+        await respond_json(send, 200, {"routes": [_shown(listed) for listed in self._bus.rulebook.listed()]})
+
+    async def get(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer with one rule."""
+        await respond_json(send, 200, _shown(self._bus.rulebook.get(scope["path_params"]["name"])))
+
+    async def put(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Set a rule; it is in force, and kept, when the answer comes."""
+        name = _rule_name(scope)
+        rule = _decode(await read_body(scope, receive, SMALL_BODY_MAX), RouteRule)
+        is_new = all(listed.rule.name != name for listed in self._bus.rulebook.listed())
+        listed = await self._bus.set_route(name, rule)
+        await respond_json(send, 201 if is_new else 200, _shown(listed))
+
+    async def delete(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Remove a rule."""
+        await self._bus.delete_route(scope["path_params"]["name"])
+        await respond(send, 204, b"", [])
+
+
+def _rule_name(scope: Scope) -> str:
+    try:
+        return msgspec.convert(scope["path_params"]["name"], Name)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            "a rule's name is 1 to 128 characters without control characters", "bad_rule"
+        ) from None
+
+
+class AckTarget:
+    """The handler of `POST /v1/targets/{name}/ack`."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Remember how far a target has got."""
+        body: AckBody = _decode(await read_body(scope, receive, SMALL_BODY_MAX), AckBody)
+        name = scope["path_params"]["name"]
+        positions = await self._bus.subscriptions.ack(name, body.cursor)
+        await respond_json(send, 200, Acknowledged(name, format_cursor(self._bus.epoch, positions)))
+
+
+class RedactEvent:
+    """The handler of `POST /v1/events/{seq}/redact`."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Blank an event's payload for good, and answer with what is left of it."""
+        text = scope["path_params"]["seq"]
+        if not (text.isascii() and text.isdigit() and len(text) <= 19):
+            raise InvalidInput(f"{text[:40]!r} is not the seq of an event")
+        event = await self._bus.redact(int(text))
+        await respond(send, 200, event_json(event, self._bus.epoch), JSON)

@@ -1,0 +1,190 @@
+"""Pure: from a request's bytes to checked drafts, with an error for every wrong field."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from herdr.bus.classify import is_reserved
+from herdr.errors import FieldError, InvalidInput
+from herdr.event import Draft
+
+EVENTS_MAX = 1000  # per request; larger imports go in several
+ERRORS_SHOWN_MAX = 20
+
+EXPECTED = {
+    "type": "dotted lower case such as test.failed: a-z, 0-9, _ and -, at most 128 characters",
+    "id": "1 to 128 characters without control characters",
+    "source": "1 to 128 characters without control characters",
+    "workspace": "1 to 128 characters without control characters",
+    "session": "1 to 128 characters without control characters",
+    "task": "1 to 128 characters without control characters",
+    "subject": "1 to 4096 characters without control characters",
+    "time": "an RFC 3339 time such as 2026-01-31T12:00:00Z",
+    "priority": "P0, P1 or P2",
+    "tags": "at most 16 texts of 1 to 64 characters",
+    "based_on": "the seq of an event, 0 or more",
+    "if_stale": "notify or reject",
+    "trace": "a W3C traceparent",
+    "data": "any JSON value",
+    "ext": "an object of texts, whole numbers and booleans",
+}
+
+_one = msgspec.json.Decoder(Draft).decode
+_many = msgspec.json.Decoder(list[Draft]).decode
+_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_any = msgspec.json.Decoder().decode
+
+_PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
+# A number that no double holds, or nesting that readers choke on, is legal JSON but poison for followers.
+_SUSPICIOUS = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}|[\[{]\s*[\[{]\s*[\[{]\s*[\[{]|\\u[dD][89abAB]")
+_NESTING_SPARE = 64  # levels that envelopes, pages and frames add around a payload, generously
+
+
+def parse_body(body: bytes) -> tuple[list[Draft], bool]:
+    """Return the drafts of a JSON body, and whether it was one object rather than an array."""
+    check_text(body)
+    if body.lstrip(b" \t\r\n")[:1] == b"[":
+        return check_all(_decode_array(body)), False
+    try:
+        return check_all([_one(body)]), True
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise invalid([explain(error, None)]) from None
+
+
+def parse_lines(body: bytes) -> list[Draft]:
+    """Return the drafts of an NDJSON body; blank lines are skipped."""
+    check_text(body)
+    drafts, errors = [], []
+    for index, line in enumerate(line for line in body.split(b"\n") if line.strip()):
+        try:
+            drafts.append(_one(line))
+        except (msgspec.DecodeError, RecursionError) as error:
+            errors.append(explain(error, index))
+            if len(errors) >= ERRORS_SHOWN_MAX:
+                break
+    if errors:
+        raise invalid(errors)
+    return check_all(drafts)
+
+
+def check_text(body: bytes) -> None:
+    """Raise InvalidInput unless the body is UTF-8: payloads are passed on as bytes, so this is the one check."""
+    if body.isascii():
+        return
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"the body is not UTF-8: byte {error.start} cannot stand there", "invalid_json"
+        ) from None
+
+
+def check_all(drafts: list[Draft]) -> list[Draft]:
+    """Return the drafts if all of them may be published from outside; raises InvalidInput otherwise."""
+    if len(drafts) > EVENTS_MAX:
+        raise InvalidInput(
+            f"{len(drafts)} events in one request, the most is {EVENTS_MAX}; send several requests",
+            "too_many_events",
+        )
+    errors = [error for index, draft in enumerate(drafts) for error in _check(draft, index)]
+    if errors:
+        raise invalid(errors)
+    return drafts
+
+
+def check_sizes(drafts: Sequence[Draft], data_max: int) -> None:
+    """Raise InvalidInput (`too_large`) when a payload has more than `data_max` bytes."""
+    sizes = [len(bytes(draft.data)) for draft in drafts]
+    if max(sizes, default=0) > data_max:
+        errors = [
+            FieldError(
+                "data", f"{size} bytes, the most is {data_max}; store it elsewhere and refer to it", index
+            )
+            for index, size in enumerate(sizes)
+            if size > data_max
+        ]
+        raise invalid(errors, "too_large")
+
+
+def _check(draft: Draft, index: int) -> Iterable[FieldError]:
+    if is_reserved(draft.type):
+        kind = draft.type.partition(".")[0]
+        yield FieldError("type", f"{kind}.* is the gateway's own; choose another first word", index)
+    data = bytes(draft.data)
+    if _SUSPICIOUS.search(data) and not _is_digestible(data):
+        yield FieldError(
+            "data", "nested too deeply, or holds a number or a text that readers cannot take", index
+        )
+
+
+def _is_digestible(data: bytes) -> bool:
+    try:
+        _any(b"[" * _NESTING_SPARE + data + b"]" * _NESTING_SPARE)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _decode_array(body: bytes) -> list[Draft]:
+    try:
+        return _many(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        first = error
+    try:
+        raws = _raws(body)
+    except (msgspec.DecodeError, RecursionError):
+        raise invalid([explain(first, None)]) from None
+    errors = []
+    for index, raw in enumerate(raws):
+        try:
+            _one(raw)
+        except (msgspec.DecodeError, RecursionError) as error:
+            errors.append(explain(error, index))
+            if len(errors) >= ERRORS_SHOWN_MAX:
+                break
+    raise invalid(errors or [explain(first, None)])
+
+
+def explain(error: Exception, index: int | None) -> FieldError:
+    """Turn a decoder's message into the field and what it should be."""
+    if isinstance(error, RecursionError):
+        return FieldError("", "nested too deeply", index)
+    text = str(error)
+    place = _PLACE.search(text)
+    path = place["path"].lstrip(".") if place else ""
+    text = _PLACE.sub("", text)
+    if unknown := _UNKNOWN.fullmatch(text):
+        return FieldError(unknown["name"][:128], f"unknown field; there are {', '.join(EXPECTED)}", index)
+    if missing := _MISSING.fullmatch(text):
+        return FieldError(
+            missing["name"], f"required: {EXPECTED.get(missing['name'], 'it is missing')}", index
+        )
+    field = re.split(r"[.\[]", path)[0]
+    if field in EXPECTED:
+        got = f", got `{found[1]}`" if (found := re.search(r", got `(\w+)`", text)) else ""
+        return FieldError(path, f"expected {EXPECTED[field]}{got}", index)
+    return FieldError(path, text[:200], index)
+
+
+def invalid(errors: Sequence[FieldError], code: str | None = None) -> InvalidInput:
+    """Return the error for wrong events, which names the first wrong field and lists all that were found."""
+    first = errors[0]
+    where = f"event {first.index}: " if first.index is not None else ""
+    name = f"{first.field}: " if first.field else ""
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    detail = f"{where}{name}{first.message}{more}; nothing of this request was stored"
+    return InvalidInput(detail, code or "invalid_event", list(errors))
+
+
+def asks_for_p0(drafts: Sequence[Draft]) -> bool:
+    """Tell whether any draft asks for P0."""
+    return any(draft.priority == "P0" for draft in drafts)
+
+
+def encode_receipts(receipts: Any) -> bytes:
+    """Return the body that answers an array or NDJSON."""
+    return b'{"results":' + msgspec.json.encode(receipts) + b"}"

@@ -1,0 +1,55 @@
+"""Against web pages that reach for a local gateway: one known Host header, and no foreign Origin.
+
+A page cannot forge either. Without the first, DNS rebinding makes a foreign page same-origin with the
+gateway; without the second, a form post from any page is a publish.
+"""
+
+from collections.abc import Iterable
+
+from herdr.web.asgi import Scope
+from herdr.web.problems import Refused
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Guard:
+    """Checks the two headers of every request, WebSocket handshakes included."""
+
+    def __init__(self, allowed_hosts: Iterable[str]) -> None:
+        self._hosts = frozenset(host.lower() for host in allowed_hosts)
+
+    def check(self, scope: Scope) -> None:
+        """Raise Refused when the request does not come from where it may."""
+        hosts = []
+        origin: bytes | None = None
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value)
+            elif name == b"origin":
+                origin = value
+        if len(hosts) != 1 or not self._is_known(hosts[0]):
+            shown = b", ".join(hosts).decode("ascii", "replace") or "none"
+            raise Refused(
+                "foreign_host",
+                f"the Host header ({shown[:200]}) is not one that this gateway answers to; add the name to "
+                "server.allowed_hosts (HERDR_GATEWAY_SERVER__ALLOWED_HOSTS)",
+            )
+        if origin is not None and not self._is_own(origin):
+            raise Refused(
+                "foreign_origin",
+                f"pages of {origin.decode('ascii', 'replace')[:200]} may not use this gateway; add the host to "
+                "server.allowed_hosts if it is yours",
+            )
+
+    def _is_known(self, host: bytes) -> bool:
+        return "*" in self._hosts or _without_port(host.decode("latin-1")) in self._hosts
+
+    def _is_own(self, origin: bytes) -> bool:
+        scheme, _, host = origin.decode("latin-1").partition("://")
+        return scheme in ("http", "https") and _without_port(host) in self._hosts
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0].lower() + "]"
+    return host.partition(":")[0].lower()

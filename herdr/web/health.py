@@ -1,0 +1,97 @@
+"""`/healthz`, `/livez`, `/readyz`, `/metrics`: how the gateway is, in JSON and for Prometheus. No model is called."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from herdr import __version__
+from herdr.bus.bus import Bus
+from herdr.event import LANE_NAMES
+from herdr.web.asgi import Headers, Receive, Scope, Send, respond, respond_json
+from herdr.web.auth import Caller
+from herdr.web.metrics import CONTENT_TYPE, Snapshot, render
+from herdr.web.streams import Streams
+
+NO_STORE: Headers = [(b"cache-control", b"no-store")]
+Numbers = Callable[[], Mapping[str, Any]]
+
+
+class Health:
+    """Gathers the numbers of all parts. `store` and `extra` add what only the composition root knows of."""
+
+    def __init__(self, bus: Bus, streams: Streams, *, started: float, store: Numbers, extra: Numbers) -> None:
+        self._bus = bus
+        self._streams = streams
+        self._started = started
+        self._store = store
+        self._extra = extra
+
+    async def healthz(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer with everything; 503 while the log cannot be written."""
+        report = self.report()
+        await respond_json(send, 503 if report["status"] == "failing" else 200, report, NO_STORE)
+
+    async def livez(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer that the event loop turns."""
+        await respond_json(send, 200, {"status": "ok"}, NO_STORE)
+
+    async def readyz(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer whether requests are welcome: not while the log fails, nor during a stop."""
+        reasons = [why for why in (self._bus.failure, "stopping" if self._streams.stopping else None) if why]
+        body = {"status": "failing", "reasons": reasons} if reasons else {"status": "ok"}
+        await respond_json(send, 503 if reasons else 200, body, NO_STORE)
+
+    async def metrics(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer in Prometheus' text format."""
+        await respond(
+            send, 200, render(self._snapshot()), [(b"content-type", CONTENT_TYPE.encode()), *NO_STORE]
+        )
+
+    def report(self) -> dict[str, Any]:
+        """Return the body of `/healthz` (PROTOCOL section 6)."""
+        now = self._streams.now()
+        publisher, subscriptions = self._bus.publisher, self._bus.subscriptions
+        depths = publisher.depths
+        extra = dict(self._extra())
+        warnings = extra.pop("warnings", [])
+        status = "failing" if self._bus.failure else "degraded" if warnings else "ok"
+        reasons = [*([self._bus.failure] if self._bus.failure else []), *warnings]
+        return {
+            "status": status,
+            "reasons": reasons,
+            "version": __version__,
+            "uptime_s": round(now - self._started, 3),
+            "connections": {"sse": self._streams.sse, "websocket": self._streams.websocket},
+            "queue_depth": {**dict(zip(LANE_NAMES, depths, strict=True)), "total": sum(depths)},
+            "throughput": {
+                "published_per_s": publisher.accepted.per_second(now),
+                "delivered_per_s": subscriptions.delivered.per_second(now),
+            },
+            "head": self._bus.head,
+            "epoch": self._bus.epoch,
+            "dropped": {
+                "rate_limited": publisher.dropped.get("rate_limited", 0),
+                "overloaded": publisher.dropped.get("overloaded", 0),
+                "expired": subscriptions.expired,
+            },
+            "backends": [],
+            "store": dict(self._store()),
+            **extra,
+        }
+
+    def _snapshot(self) -> Snapshot:
+        publisher, subscriptions, store = self._bus.publisher, self._bus.subscriptions, self._store()
+        return Snapshot(
+            version=__version__,
+            uptime_s=self._streams.now() - self._started,
+            connections={"sse": self._streams.sse, "websocket": self._streams.websocket},
+            queue_depth=dict(zip(LANE_NAMES, publisher.depths, strict=True)),
+            receipts=publisher.receipts,
+            dropped=publisher.dropped,
+            published=publisher.accepted.total,
+            delivered=subscriptions.delivered.total,
+            expired=subscriptions.expired,
+            head=self._bus.head,
+            first=self._bus.log.first,
+            log_writable=self._bus.failure is None,
+            store_bytes=store.get("bytes"),
+        )

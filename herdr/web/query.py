@@ -1,0 +1,112 @@
+"""Pure: the query of `GET /v1/events`, and the same fields of a `follow` frame, as a selection."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from herdr.bus.page import EVENTS_MAX
+from herdr.bus.select import Selection
+from herdr.errors import InvalidInput
+from herdr.event import Name
+
+LIMIT_MAX = 1000
+LIMIT_DEFAULT = EVENTS_MAX
+ATTRS_MAX = 32  # what rules may match on; a subscriber with more is not described but logged
+QUERY_MAX = 16 * 1024  # bytes; uvicorn's own bound is 64 KiB
+
+_FIELDS = {
+    "type": "type",
+    "class": "class_",
+    "priority": "priority",
+    "source": "source",
+    "workspace": "workspace",
+    "session": "session",
+    "subject": "subject",
+}
+
+
+class Query(NamedTuple):
+    """What a follower asked for."""
+
+    selection: Selection
+    after: str | None
+    limit: int
+
+
+def parse_query(query: bytes) -> Query:
+    """Read a query string; raises InvalidInput for a name that is none, so that a typo does not go unnoticed."""
+    if len(query) > QUERY_MAX:
+        raise InvalidInput(f"the query is longer than {QUERY_MAX} bytes", "bad_filter")
+    try:
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise InvalidInput("the query is not percent-encoded UTF-8", "bad_filter") from None
+    return _build(pairs)
+
+
+def parse_fields(fields: Mapping[str, Any]) -> Query:
+    """Read the fields of a `follow` frame, where a filter is a text or a list of texts."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in fields.items():
+        if name == "attrs" and isinstance(value, dict):
+            pairs.extend((f"attr.{key}", _text(f"attr.{key}", item)) for key, item in value.items())
+        else:
+            pairs.extend(
+                (name, _text(name, item)) for item in (value if isinstance(value, list) else [value])
+            )
+    return _build(pairs)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise InvalidInput(f"{name} takes a text, got {value!r:.80}", "bad_filter")
+    return str(value)
+
+
+def _build(pairs: Iterable[tuple[str, str]]) -> Query:
+    filters: dict[str, list[str]] = {}
+    attrs: dict[str, str] = {}
+    single: dict[str, str] = {}
+    for name, value in pairs:
+        if name in _FIELDS:
+            filters.setdefault(_FIELDS[name], []).append(value)
+        elif name.startswith("attr.") and len(name) > len("attr."):
+            attrs[name.removeprefix("attr.")] = value
+        elif name in ("as", "after", "limit"):
+            if name in single:
+                raise InvalidInput(f"{name} stands twice in the query", "bad_filter")
+            single[name] = value
+        else:
+            known = ", ".join([*_FIELDS, "as", "after", "limit", "attr.NAME"])
+            raise InvalidInput(f"{name[:80]!r} is not a filter; there are {known}", "bad_filter")
+    if len(attrs) > ATTRS_MAX:
+        raise InvalidInput(f"{len(attrs)} attributes, the most is {ATTRS_MAX}", "bad_filter")
+    selection = Selection(
+        **{name: tuple(values) for name, values in filters.items()},
+        target=_target(single.get("as")),
+        attrs=tuple(sorted(attrs.items())),
+    )
+    return Query(selection, single.get("after"), _limit(single.get("limit")))
+
+
+def _target(name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        return msgspec.convert(name, Name)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            "`as` takes the name of a target: 1 to 128 characters without control characters", "bad_filter"
+        ) from None
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return LIMIT_DEFAULT
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LIMIT_MAX):
+        raise InvalidInput(
+            f"limit takes a whole number from 1 to {LIMIT_MAX}, got {text[:80]!r}", "bad_filter"
+        )
+    return int(text)

@@ -1,0 +1,166 @@
+"""uvicorn, with what a gateway needs beside it: deadlines for slow senders, a bound on headers, a clean stop."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from herdr.web.problems import CONTENT_TYPE, Refused, problem_of
+
+HEADER_MAX = 32 * 1024  # bytes of one request's header; llhttp itself has no bound
+GRACE_S = 3  # for requests under way, within the 5 s that a stop may take in all
+CONNECTIONS_MAX = 10_000  # sockets of all kinds; below the usual limit of open files once raised
+SWEEP_S = 0.5  # how often slow senders are looked for
+
+
+class Deadlines(msgspec.Struct, frozen=True):
+    """How long a client may take to send the parts of a request, in seconds."""
+
+    header_s: float
+    body_s: float
+
+
+class GatewayProtocol(HttpToolsProtocol):
+    """One HTTP connection. Notes since when it owes us bytes, so that a sweep can end those that never come."""
+
+    head_bytes = 0
+    receiving_since: float | None = None
+    in_body = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to expect a request."""
+        super().connection_made(transport)
+        self.receiving_since = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, and count what is not yet a whole header."""
+        if not self.in_body:
+            self.head_bytes += len(data)
+        super().data_received(data)
+        if not self.in_body and self.head_bytes > HEADER_MAX and not self.transport.is_closing():
+            self.refuse(431, "too_large", f"the request's header is larger than {HEADER_MAX} bytes")
+
+    def on_message_begin(self) -> None:
+        """Start the clock of a request."""
+        super().on_message_begin()
+        self.receiving_since = self.loop.time()
+        self.scope["herdr.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+
+    def on_headers_complete(self) -> None:
+        """The header is whole; the body's clock starts."""
+        self.in_body = True
+        self.receiving_since = self.loop.time()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Nothing is owed any more."""
+        self.in_body = False
+        self.head_bytes = 0
+        self.receiving_since = None
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP in the form of all other errors."""
+        self.refuse(400, "bad_request", "this is not an HTTP/1.1 request that can be read")
+
+    def end_if_late(self, now: float, deadlines: Deadlines) -> None:
+        """Answer 408 and hang up when the client has taken too long."""
+        if self.receiving_since is None or self.transport.is_closing():
+            return
+        limit = deadlines.body_s if self.in_body else deadlines.header_s
+        if now - self.receiving_since > limit:
+            part = "body" if self.in_body else "header"
+            self.refuse(408, "request_timeout", f"the request's {part} did not arrive within {limit:g} s")
+
+    def refuse(self, status: int, code: str, detail: str) -> None:
+        """Write a problem and hang up."""
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            problem = problem_of(Refused(code, detail))
+            body = msgspec.json.encode(msgspec.structs.replace(problem, status=status))
+            head = f"HTTP/1.1 {status} \r\ncontent-type: {CONTENT_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+
+class GatewayServer(uvicorn.Server):
+    """A uvicorn server that says goodbye to its streams first, and ends with exit code 0 on SIGTERM."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        deadlines: Deadlines,
+        say_goodbye: Callable[[], None],
+        ready: Callable[[], None],
+    ) -> None:
+        super().__init__(config)
+        self._deadlines = deadlines
+        self._say_goodbye = say_goodbye
+        self._ready = ready
+        self._sweeper: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again afterwards: a stop that was asked for is no failure."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._on_signal)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self) -> None:
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        self._sweeper = asyncio.create_task(self._sweep(), name="slow senders")
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let streams end with a last word, then let uvicorn wait for the rest."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._say_goodbye()
+        await super().shutdown(sockets)
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            now = loop.time()
+            for connection in tuple(self.server_state.connections):
+                if isinstance(connection, GatewayProtocol):
+                    connection.end_if_late(now, self._deadlines)
+
+
+def server_config(app: Any, body_max: int) -> uvicorn.Config:
+    """Return uvicorn's settings; the application is opened and closed by its composition root."""
+    return uvicorn.Config(
+        app,
+        loop="uvloop",
+        http=GatewayProtocol,
+        ws="websockets-sansio",
+        ws_max_size=body_max,
+        ws_ping_interval=20.0,
+        ws_per_message_deflate=False,  # loopback: compression costs more than the bytes
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE_S,
+        limit_concurrency=CONNECTIONS_MAX,
+        backlog=2048,
+    )

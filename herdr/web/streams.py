@@ -1,0 +1,100 @@
+"""The open streams: how many there may be, their shared heartbeat, and their goodbye."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from herdr.clock import Clock
+
+KEEP_ALIVE_S = 15.0  # below the 30 to 60 s after which proxies and NATs drop silent connections
+RETRY_MIN_MS, RETRY_SPREAD_MS = 2000, 1000  # spread, so that a restart does not bring everyone back at once
+BUSY_RETRY_MIN_MS, BUSY_RETRY_SPREAD_MS = 5000, 10_000
+
+_log = logging.getLogger("herdr.web")
+
+
+class Stream(Protocol):
+    """One open stream, as far as the registry is concerned."""
+
+    written_at: float
+    """Monotonic seconds of the last finished write."""
+
+    writing_since: float | None
+    """When the write that is under way began; None when none is."""
+
+    def poke(self) -> None:
+        """Have it look around: write a keep-alive if it was silent, say goodbye if the gateway stops."""
+        ...
+
+    def abort(self) -> None:
+        """Cut the connection: its reader has stalled."""
+        ...
+
+
+class Streams:
+    """Registry of the streams that count towards `max_connections`."""
+
+    def __init__(self, limit: int, stall_s: float, clock: Clock, random: Callable[[], float]) -> None:
+        self.stopping = False
+        self.sse = 0
+        self.websocket = 0
+        self._limit = limit
+        self._stall_s = stall_s
+        self._clock = clock
+        self._random = random
+        self._open: set[Stream] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def start(self) -> None:
+        """Start the one heartbeat that serves all streams."""
+        self._task = asyncio.create_task(self._beat(), name="heartbeat")
+
+    def say_goodbye(self) -> None:
+        """Have every stream end with a last word; no new one is let in."""
+        self.stopping = True
+        for stream in tuple(self._open):
+            stream.poke()
+
+    def stop(self) -> None:
+        """End the heartbeat."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def enter(self, stream: Stream) -> bool:
+        """Count a stream in; False when there is no room for it."""
+        if len(self._open) >= self._limit or self.stopping:
+            return False
+        self._open.add(stream)
+        return True
+
+    def leave(self, stream: Stream) -> None:
+        """Count a stream out; harmless when it is not in."""
+        self._open.discard(stream)
+
+    def retry_ms(self) -> int:
+        """Return a jittered time after which a client should come back."""
+        return RETRY_MIN_MS + int(RETRY_SPREAD_MS * self._random())
+
+    def busy_retry_ms(self) -> int:
+        """The same for a client that was turned away."""
+        return BUSY_RETRY_MIN_MS + int(BUSY_RETRY_SPREAD_MS * self._random())
+
+    def now(self) -> float:
+        """Return monotonic seconds."""
+        return self._clock.monotonic()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(1)  # a heartbeat is a clock: this is the one place that polls
+            now = self.now()
+            for stream in tuple(self._open):
+                if stream.writing_since is not None:
+                    if now - stream.writing_since > self._stall_s:
+                        _log.info("a stream has taken nothing for %g s and is cut", self._stall_s)
+                        stream.abort()
+                elif now - stream.written_at >= KEEP_ALIVE_S:
+                    stream.poke()

@@ -1,0 +1,186 @@
+"""The same hub for scripts without asyncio: the asynchronous one, run on a thread of its own.
+
+from herdr_sdk.blocking import Hub
+
+with Hub(name="nightly") as hub:
+    hub.publish("tool.result", {"ok": True})
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from itertools import islice
+from typing import Any, Self, TypeVar, Unpack
+
+from herdr_sdk import follow as asynchronous_follow
+from herdr_sdk import hub as asynchronous
+from herdr_sdk.event import Draft, DraftFields, Event, Receipt
+from herdr_sdk.follow import AckMode, Filters
+
+CHUNK_EVENTS = 512  # handed to the loop's thread at once: a hand-over costs as much as publishing ten
+CHUNKS_WAITING = 2  # beside the one being sent: enough to keep the thread busy
+
+_T = TypeVar("_T")
+
+
+class Hub:
+    """Blocking counterpart of `herdr_sdk.Hub`: same arguments, same errors. Any thread may use it."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        name: str | None = None,
+        attrs: Mapping[str, str] | None = None,
+        *,
+        connect_timeout_s: float = 5.0,
+        publish_timeout_s: float = 30.0,
+    ) -> None:
+        self._hub = asynchronous.Hub(
+            url, token, name, attrs, connect_timeout_s=connect_timeout_s, publish_timeout_s=publish_timeout_s
+        )
+        self._thread = _LoopThread()
+        try:
+            self._thread.run(self._hub.__aenter__())
+        except BaseException:
+            self._thread.stop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for outstanding receipts, disconnect, end the thread. Safe to call twice."""
+        if self._thread.running:
+            try:
+                self._thread.run(self._hub.close())
+            finally:
+                self._thread.stop()
+
+    def publish(
+        self, type: str, data: Any = None, *, raise_on_stale: bool = False, **fields: Unpack[DraftFields]
+    ) -> Receipt:
+        """See `herdr_sdk.Hub.publish`."""
+        return self._thread.run(self._hub.publish(type, data, raise_on_stale=raise_on_stale, **fields))
+
+    def publish_many(self, events: Iterable[Draft | Mapping[str, Any]]) -> list[Receipt]:
+        """See `herdr_sdk.Hub.publish_many`. The events are drawn on the calling thread."""
+        feed = _Feed()
+        receipts = self._thread.start(self._hub.publish_many(feed))
+        iterator = iter(events)
+        try:
+            while chunk := list(islice(iterator, CHUNK_EVENTS)):
+                self._thread.run(feed.put(chunk))
+        finally:
+            self._thread.run(feed.put([]))
+        return receipts.result()
+
+    def follow(
+        self,
+        *,
+        as_: str | None = None,
+        after: str | int | None = None,
+        attrs: Mapping[str, str] | None = None,
+        ack: AckMode | None = None,
+        gaps: bool = True,
+        **filters: Unpack[Filters],
+    ) -> "Follow":
+        """See `herdr_sdk.Hub.follow`. Following begins at once; iterate over the result, then close it."""
+        following = self._hub.follow(as_=as_, after=after, attrs=attrs, ack=ack, gaps=gaps, **filters)
+        return Follow(self._thread, following)
+
+    def set_attrs(self, **attrs: str) -> None:
+        """See `herdr_sdk.Hub.set_attrs`."""
+        self._thread.run(self._hub.set_attrs(**attrs))
+
+
+class Follow:
+    """Blocking counterpart of `herdr_sdk.Follow`: a plain iterator."""
+
+    def __init__(self, thread: "_LoopThread", following: asynchronous_follow.Follow) -> None:
+        self._thread = thread
+        self._following = following
+        self._batch: deque[Event] = deque()
+        thread.run(following.__aenter__())
+        self._before = self._after = following.cursor
+
+    @property
+    def cursor(self) -> str | None:
+        """See `herdr_sdk.Follow.cursor`."""
+        return self._before if self._batch else self._after
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        if not self._batch:
+            try:
+                self._batch.extend(self._thread.run(self._following.next_batch()))
+            except StopAsyncIteration:
+                raise StopIteration from None
+            self._before, self._after = self._after, self._following.cursor
+        return self._batch.popleft()
+
+    def ack(self, cursor: str | None = None) -> None:
+        """See `herdr_sdk.Follow.ack`."""
+        self._thread.run(self._following.ack(cursor or self.cursor))
+
+    def close(self) -> None:
+        """End the follow. Safe to call twice, also after the hub was closed."""
+        if self._thread.running:
+            self._thread.run(self._following.aclose())
+
+
+class _Feed:
+    """Carries chunks of events to the loop's thread; an empty one ends them."""
+
+    def __init__(self) -> None:
+        self._chunks: asyncio.Queue[list[Draft | Mapping[str, Any]]] = asyncio.Queue(CHUNKS_WAITING)
+
+    async def put(self, chunk: list[Draft | Mapping[str, Any]]) -> None:
+        await self._chunks.put(chunk)
+
+    async def __aiter__(self) -> AsyncIterator[Draft | Mapping[str, Any]]:
+        while chunk := await self._chunks.get():
+            for event in chunk:
+                yield event
+
+
+class _LoopThread:
+    """An event loop on a daemon thread, so that a script that forgets to close still exits."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="herdr-sdk", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return not self._loop.is_closed()
+
+    def start(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # Ctrl-C in the caller ends the work too
+            raise
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

@@ -1,0 +1,134 @@
+"""The frames of `/v1/connect`: how they are written, and what the gateway's decode to."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from herdr_sdk.errors import FieldError, HerdrError, InvalidEvent, ServerError, Unauthorized
+from herdr_sdk.event import Event, Receipt
+
+SUBPROTOCOL = "herdr.v1.json"
+
+
+class Receipts(msgspec.Struct, tag_field="op", tag="receipts", gc=False):
+    """The receipts of one publish frame, in its order."""
+
+    ref: int
+    results: list[Receipt]
+
+
+class Events(msgspec.Struct, tag_field="op", tag="events", gc=False):
+    """Events of one follow (perhaps none), and the position after all of them."""
+
+    ref: int
+    events: list[Event]
+    cursor: str
+
+
+class Gap(msgspec.Struct, tag_field="op", tag="gap"):
+    """Events were missed: the gateway no longer has them, or is another log than before."""
+
+    ref: int
+    gap: dict[str, Any]
+    cursor: str
+
+
+class Acked(msgspec.Struct, tag_field="op", tag="ack"):
+    """The position that the gateway now remembers for the followed target."""
+
+    ref: int
+    cursor: str
+
+
+class Busy(msgspec.Struct, tag_field="op", tag="busy"):
+    """Too many followers at the moment; ask again later."""
+
+    ref: int
+    retry_ms: int = 2000
+
+
+class Bye(msgspec.Struct, tag_field="op", tag="bye"):
+    """The gateway is about to stop."""
+
+    retry_ms: int = 2000
+
+
+class Pong(msgspec.Struct, tag_field="op", tag="pong"):
+    """The answer to a ping."""
+
+
+class Failure(msgspec.Struct, tag_field="op", tag="error"):
+    """An operation failed; without `ref` it was one that has none."""
+
+    code: str
+    detail: str = ""
+    ref: int | None = None
+    errors: list[FieldError] = []
+
+    def as_error(self) -> HerdrError:
+        """Return the exception that tells this to the caller."""
+        if self.code in ("unauthorized", "forbidden"):
+            return Unauthorized(self.detail)
+        return ServerError(self.code, self.detail, self.errors)
+
+    def as_event_error(self, errors: list[FieldError]) -> HerdrError:
+        """Return what to tell the publisher of one event that `errors` are about."""
+        if not errors and not self.code.startswith("invalid"):
+            return self.as_error()
+        return InvalidEvent(self.detail, errors)
+
+
+Frame = Receipts | Events | Gap | Acked | Busy | Bye | Pong | Failure
+
+
+class _Head(msgspec.Struct):
+    op: str = ""
+    ref: int | None = None
+
+
+_KNOWN = {"receipts", "events", "gap", "ack", "busy", "bye", "pong", "error"}
+_decode = msgspec.json.Decoder(Frame).decode
+_decode_head = msgspec.json.Decoder(_Head).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode_frame(text: str | bytes) -> Frame | None:
+    """Return the frame, or None for an op that this version does not know.
+
+    A frame that is broken but says whose it is becomes a `Failure` for that ref, so that nobody waits
+    for ever; raises ValueError for anything else.
+    """
+    try:
+        return _decode(text)
+    except msgspec.DecodeError as error:
+        head = _decode_head(text)
+        if head.op not in _KNOWN:
+            return None
+        detail = f"The gateway sent a frame that this SDK cannot read: {error}. Are both of one version?"
+        return Failure("bad_frame", detail, head.ref)
+
+
+def publish_frame(ref: int, bodies: Iterable[bytes]) -> bytes:
+    """Write a publish of events that are encoded already."""
+    return b'{"op":"publish","ref":%d,"events":[%b]}' % (ref, b",".join(bodies))
+
+
+def follow_frame(ref: int, query: Mapping[str, object]) -> bytes:
+    """Write a follow with the query's names as fields."""
+    return _encode({"op": "follow", "ref": ref, **query})
+
+
+def ack_frame(ref: int, cursor: str) -> bytes:
+    """Write the acknowledgement of everything up to the cursor."""
+    return _encode({"op": "ack", "ref": ref, "cursor": cursor})
+
+
+def unfollow_frame(ref: int) -> bytes:
+    """Write the end of a follow."""
+    return _encode({"op": "unfollow", "ref": ref})
+
+
+def attrs_frame(attrs: Mapping[str, str]) -> bytes:
+    """Write the attributes of this client."""
+    return _encode({"op": "attrs", "attrs": attrs})

@@ -1,0 +1,150 @@
+"""`Hub`: one connection to a gateway, to publish over and to follow."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Self, Unpack
+
+from herdr_sdk.connection import Connection
+from herdr_sdk.errors import HerdrError, Stale
+from herdr_sdk.event import Draft, DraftFields, Receipt
+from herdr_sdk.follow import AckMode, Filters, Follow
+from herdr_sdk.frames import attrs_frame
+from herdr_sdk.publish import Many, Publisher
+
+DEFAULT_URL = "http://127.0.0.1:8787"
+CLOSE_DRAIN_S = 5.0  # how long leaving waits for receipts; a gateway that is up answers within a second
+
+
+class Hub:
+    """A client of one gateway. Use it as `async with Hub(name="my-tool") as hub:`.
+
+    `url` and `token` default to HERDR_GATEWAY_URL and HERDR_GATEWAY_TOKEN; `name` becomes the `source` of
+    what is published without one; `attrs` describe this client to routing rules. Entering raises
+    ConnectionFailed when no gateway answers within `connect_timeout_s`; afterwards the hub reconnects by
+    itself, as long as it takes. A publish gives up after `publish_timeout_s`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        name: str | None = None,
+        attrs: Mapping[str, str] | None = None,
+        *,
+        connect_timeout_s: float = 5.0,
+        publish_timeout_s: float = 30.0,
+    ) -> None:
+        self.url = url or os.environ.get("HERDR_GATEWAY_URL") or DEFAULT_URL
+        self._connect_timeout_s = connect_timeout_s
+        self._connection = Connection(self.url, token or os.environ.get("HERDR_GATEWAY_TOKEN"))
+        self._attributes = _Attributes(self._connection, attrs or {})
+        self._publisher = Publisher(self._connection, name, publish_timeout_s)
+
+    @property
+    def connected(self) -> bool:
+        """True while there is a connection; without one, publishing waits and follows resume later."""
+        return self._connection.up
+
+    async def __aenter__(self) -> Self:
+        await self._connection.open(self._connect_timeout_s)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Wait up to 5 s for the receipts of what was published, then disconnect. Safe to call twice.
+
+        What is unanswered then raises OutcomeUnknown where it is awaited, or ConnectionFailed when it was
+        never sent.
+        """
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_DRAIN_S):
+                    await self._publisher.drain()
+        finally:
+            await self._connection.close()
+
+    async def publish(
+        self, type: str, data: Any = None, *, raise_on_stale: bool = False, **fields: Unpack[DraftFields]
+    ) -> Receipt:
+        """Publish one event and return its receipt, once the gateway has committed or declined it.
+
+        Look at `receipt.status`: `deferred`, `dropped` and `stale` are answers, not errors, unless
+        `raise_on_stale` turns `stale` into Stale. Raises InvalidEvent, Unauthorized, ServerError,
+        ConnectionFailed (not sent in time) or OutcomeUnknown (sent, not answered in time).
+        """
+        receipt = await (await self._publisher.submit(Draft(type, data, **fields)))
+        if raise_on_stale and receipt.status == "stale":
+            raise Stale(receipt.conflict)
+        return receipt
+
+    async def submit(
+        self, type: str, data: Any = None, **fields: Unpack[DraftFields]
+    ) -> asyncio.Future[Receipt]:
+        """Queue one event and return a future of its receipt; `await` that later, or never.
+
+        For pipelining: it waits only while 4,096 events or 16 MiB are unanswered. `data` is encoded at
+        once, so it may be changed afterwards.
+        """
+        return await self._publisher.submit(Draft(type, data, **fields))
+
+    async def publish_many(self, events: Many) -> list[Receipt]:
+        """Publish `Draft`s or mappings of their fields, pipelined, and return their receipts in order.
+
+        When some fail the others are published all the same; then the first error is raised, whose
+        `results` hold each event's receipt or error. InvalidEvent names all wrong fields by the events'
+        `index`, OutcomeUnknown all `ids`. The receipts are kept in memory: for an endless stream, use
+        `submit`.
+        """
+        return await self._publisher.publish_many(events)
+
+    def follow(
+        self,
+        *,
+        as_: str | None = None,
+        after: str | int | None = None,
+        attrs: Mapping[str, str] | None = None,
+        ack: AckMode | None = None,
+        gaps: bool = True,
+        **filters: Unpack[Filters],
+    ) -> Follow:
+        """Follow events: those that match the filters, or with `as_` those routed to that target.
+
+        `after`: a `Follow.cursor`, a plain `seq`, or 0 for everything retained; without it only what is
+        new, or for a target what it has not acknowledged. `ack="auto"` acknowledges a frame's events when
+        the next one is asked for, `"manual"` leaves it to `Follow.ack`. Missed events show as an event
+        `herdr.gap` unless `gaps` is False. Errors are raised by the iteration.
+        """
+        named = {"as": as_, "after": None if after is None else str(after), "attrs": attrs}
+        query = {key.rstrip("_"): value for key, value in {**filters, **named}.items() if value is not None}
+        return Follow(self._connection, query, ack, gaps)
+
+    async def set_attrs(self, **attrs: str) -> None:
+        """Change attributes of this client, which routing rules can match as `attr.NAME`."""
+        self._attributes.change(attrs)
+
+
+class _Attributes:
+    """This client's attributes; each new socket is told."""
+
+    def __init__(self, connection: Connection, attrs: Mapping[str, str]) -> None:
+        self._connection = connection
+        self._attrs = dict(attrs)
+        connection.listen(self)
+
+    def change(self, attrs: Mapping[str, str]) -> None:
+        self._attrs.update(attrs)
+        self._connection.post(attrs_frame(self._attrs))
+
+    def opened(self) -> None:
+        if self._attrs:
+            self._connection.post(attrs_frame(self._attrs))
+
+    def lost(self, close_code: int | None) -> None:
+        pass
+
+    def failed(self, error: HerdrError) -> None:
+        pass

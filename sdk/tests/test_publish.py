@@ -1,0 +1,348 @@
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from herdr_sdk import (
+    ConnectionFailed,
+    Draft,
+    Hub,
+    InvalidEvent,
+    OutcomeUnknown,
+    ServerError,
+    Stale,
+    Unauthorized,
+)
+from herdr_sdk.outbox import BYTES_OPEN, EVENTS_OPEN, FRAME_BYTES, FRAME_EVENTS
+
+
+async def test_publish_sends_what_was_given_and_returns_the_receipt(faulty) -> None:
+    async with Hub(name="cursor") as hub:
+        receipt = await hub.publish("tool.result", {"ok": True}, subject="a.py", tags=["x"], based_on=3)
+    [frame] = faulty.of("publish")
+    [sent] = frame["events"]
+    assert (receipt.status, receipt.seq, receipt.epoch, receipt.stored) == ("accepted", 1, "0a0b0c0d", True)
+    assert receipt.id == sent.pop("id")
+    assert sent == {
+        "type": "tool.result", "source": "cursor", "data": {"ok": True},
+        "subject": "a.py", "tags": ["x"], "based_on": 3,
+    }  # fmt: skip
+
+
+async def test_own_id_and_source_win(faulty) -> None:
+    async with Hub(name="cursor") as hub:
+        receipt = await hub.publish("tool.result", id="mine", source="ci")
+    assert receipt.id == "mine"
+    assert faulty.log[0]["source"] == "ci"
+
+
+async def test_without_a_name_the_gateway_chooses_the_source(faulty) -> None:
+    async with Hub() as hub:
+        await hub.publish("tool.result")
+    assert "source" not in faulty.log[0]
+
+
+async def test_concurrent_publishes_share_frames(faulty) -> None:
+    async with Hub(name="t") as hub:
+        receipts = await asyncio.gather(*(hub.publish("tool.result", n) for n in range(200)))
+    assert [receipt.seq for receipt in receipts] == list(range(1, 201))
+    assert len(faulty.of("publish")) == 1
+
+
+async def test_frames_are_bounded_in_events_and_bytes(faulty) -> None:
+    async with Hub(name="t") as hub:
+        await hub.publish_many(Draft("tool.result", "x" * 100) for _ in range(3 * FRAME_EVENTS + 1))
+        await hub.publish_many(Draft("tool.result", "x" * 100_000) for _ in range(7))
+    small = [len(f["events"]) for f in faulty.of("publish") if len(f["events"][0]["data"]) == 100]
+    large = [len(f["events"]) for f in faulty.of("publish") if len(f["events"][0]["data"]) == 100_000]
+    assert max(small) == FRAME_EVENTS
+    assert max(large) == FRAME_BYTES // 100_000
+
+
+async def test_many_from_drafts_and_mappings_come_back_in_order(faulty) -> None:
+    async with Hub(name="t") as hub:
+        receipts = await hub.publish_many(
+            Draft("tool.result", n, id=f"i{n}") if n % 2 else {"type": "tool.result", "data": n, "id": f"i{n}"}
+            for n in range(1000)
+        )
+    assert [receipt.id for receipt in receipts] == [f"i{n}" for n in range(1000)]
+    assert [event["data"] for event in faulty.log] == list(range(1000))
+
+
+async def test_many_from_an_asynchronous_iterable(faulty) -> None:
+    async def events() -> AsyncIterator[Draft]:
+        for n in range(5):
+            yield Draft("tool.result", n)
+
+    async with Hub(name="t") as hub:
+        assert len(await hub.publish_many(events())) == 5
+        assert await hub.publish_many([]) == []
+    assert [event["data"] for event in faulty.log] == [0, 1, 2, 3, 4]
+
+
+async def test_publishing_a_draft_twice_publishes_two_events(faulty) -> None:
+    draft = Draft("tool.result", 1)
+    async with Hub(name="t") as hub:
+        await hub.publish_many([draft, draft])
+    assert len(faulty.log) == 2
+    assert draft.id is None
+
+
+async def test_data_is_taken_at_once(faulty) -> None:
+    data = {"n": 1}
+    async with Hub(name="t") as hub:
+        future = await hub.submit("tool.result", data)
+        data["n"] = 2
+        await future
+    assert faulty.log[0]["data"] == {"n": 1}
+
+
+async def test_submitting_waits_while_too_much_is_unanswered(faulty) -> None:
+    faulty.silent = True
+    async with Hub(name="t", publish_timeout_s=0.5) as hub:
+        futures = [await hub.submit("tool.result", n) for n in range(EVENTS_OPEN)]
+        blocked = asyncio.create_task(hub.submit("tool.result", "last"))
+        await faulty.wait(lambda: len(faulty.log) == EVENTS_OPEN)
+        assert not blocked.done()
+        outcomes = await asyncio.gather(*futures, return_exceptions=True)
+        futures.append(await blocked)
+        outcomes += await asyncio.gather(futures[-1], return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {OutcomeUnknown}
+
+
+async def test_large_events_are_bounded_by_bytes(faulty) -> None:
+    faulty.silent = True
+    size = 4 * 1024 * 1024
+    async with Hub(name="t", publish_timeout_s=1) as hub:
+        futures = []
+        submitting = asyncio.create_task(_submit_into(hub, futures, "x" * size, 5))
+        await faulty.wait(lambda: len(faulty.log) == BYTES_OPEN // size - 1)
+        assert len(futures) == BYTES_OPEN // size - 1
+        await submitting
+        await asyncio.gather(*futures, return_exceptions=True)
+
+
+async def _submit_into(hub: Hub, futures: list, data: str, count: int) -> None:
+    for _ in range(count):
+        futures.append(await hub.submit("tool.result", data))
+
+
+async def test_what_a_user_says_overtakes_what_waits(faulty) -> None:
+    async with Hub(name="t") as hub:
+        many = asyncio.create_task(hub.publish_many(Draft("file.changed", n) for n in range(EVENTS_OPEN)))
+        await asyncio.sleep(0)
+        await hub.publish("user.message", "stop")
+        await many
+    place = [event["type"] for event in faulty.log].index("user.message")
+    assert place <= 2 * FRAME_EVENTS
+
+
+async def test_receipts_lost_with_the_connection_come_on_the_next(faulty) -> None:
+    faulty.lose_receipts = 1
+    async with Hub(name="t") as hub:
+        receipt = await hub.publish("tool.result", 1)
+    assert (receipt.status, receipt.seq, receipt.stored) == ("duplicate", 1, True)
+    first, second = faulty.of("publish")
+    assert first["events"] == second["events"]
+    assert len(faulty.log) == 1
+
+
+async def test_publishes_lost_with_the_connection_are_sent_again_in_order(faulty) -> None:
+    faulty.lose_publishes = 2
+    async with Hub(name="t") as hub:
+        receipts = await hub.publish_many(Draft("tool.result", n) for n in range(1000))
+    assert [receipt.seq for receipt in receipts] == list(range(1, 1001))
+    assert [event["data"] for event in faulty.log] == list(range(1000))
+
+
+async def test_every_event_is_stored_once_over_many_lost_connections(faulty) -> None:
+    async with Hub(name="t") as hub:
+        for n in range(20):
+            faulty.lose_receipts, faulty.lose_publishes = n % 2, n % 3
+            await hub.publish_many(Draft("tool.result", (n, m)) for m in range(300))
+    assert [event["data"] for event in faulty.log] == [[n, m] for n in range(20) for m in range(300)]
+
+
+async def test_unanswered_in_time_is_an_unknown_outcome(faulty) -> None:
+    faulty.silent = True
+    async with Hub(name="t", publish_timeout_s=0.05) as hub:
+        with pytest.raises(OutcomeUnknown, match="same id") as caught:
+            await hub.publish("tool.result", id="mine")
+        assert caught.value.ids == ["mine"]
+        with pytest.raises(OutcomeUnknown) as caught:
+            await hub.publish_many({"type": "tool.result", "id": f"i{n}"} for n in range(3))
+        assert caught.value.ids == ["i0", "i1", "i2"]
+
+
+async def test_never_sent_is_not_unknown(faulty) -> None:
+    async with Hub(name="t", publish_timeout_s=0.1) as hub:
+        await faulty.stop()
+        await _until(lambda: not hub.connected)
+        with pytest.raises(ConnectionFailed, match="was not sent"):
+            await hub.publish("tool.result")
+
+
+async def test_a_late_receipt_is_ignored(faulty) -> None:
+    faulty.silent = True
+    async with Hub(name="t", publish_timeout_s=0.05) as hub:
+        with pytest.raises(OutcomeUnknown):
+            await hub.publish("tool.result", id="mine")
+        [frame] = faulty.of("publish")
+        late = {"op": "receipts", "ref": frame["ref"], "results": [{"status": "accepted", "id": "mine", "seq": 1}]}
+        await faulty.sockets[0].send_json(late)
+        faulty.silent = False
+        assert (await hub.publish("tool.result", id="mine")).status == "duplicate"
+
+
+async def test_a_refused_event_does_not_take_its_neighbours_along(faulty) -> None:
+    def refuse(frame):
+        errors = [
+            {"index": i, "field": "type", "message": "bad"}
+            for i, event in enumerate(frame["events"])
+            if event["type"] == "BAD"
+        ]
+        return {"code": "invalid_request", "detail": "no.", "errors": errors} if errors else None
+
+    faulty.refusal = refuse
+    async with Hub(name="t") as hub:
+        with pytest.raises(InvalidEvent) as caught:
+            await hub.publish_many({"type": "BAD" if n % 40 == 7 else "tool.result", "data": n} for n in range(100))
+    assert [(e.index, e.field) for e in caught.value.errors] == [(7, "type"), (47, "type"), (87, "type")]
+    assert [type(r).__name__ for r in caught.value.results].count("Receipt") == 97
+    assert [event["data"] for event in faulty.log] == [n for n in range(100) if n % 40 != 7]
+
+
+async def test_a_refusal_that_names_no_event_is_narrowed_down(faulty) -> None:
+    def refuse(frame):
+        bad = any(event["type"] == "BAD" for event in frame["events"])
+        return {"code": "invalid_request", "detail": "no.", "errors": [{"field": "type", "message": "bad"}]} if bad else None
+
+    faulty.refusal = refuse
+    async with Hub(name="t") as hub:
+        with pytest.raises(InvalidEvent) as caught:
+            await hub.publish_many({"type": "BAD" if n == 5 else "tool.result", "data": n} for n in range(20))
+    assert [(e.index, e.message) for e in caught.value.errors] == [(5, "bad")]
+    assert sorted(event["data"] for event in faulty.log) == [n for n in range(20) if n != 5]
+
+
+async def test_other_errors_carry_their_code(faulty) -> None:
+    faulty.refusal = lambda frame: {"code": "log_unavailable", "detail": "The disk is full."}
+    async with Hub(name="t") as hub:
+        with pytest.raises(ServerError, match="disk is full") as caught:
+            await hub.publish("tool.result")
+        assert caught.value.code == "log_unavailable"
+        faulty.refusal = lambda frame: {"code": "forbidden", "detail": "The token lacks events:publish."}
+        with pytest.raises(Unauthorized, match="events:publish"):
+            await hub.publish("tool.result")
+
+
+async def test_stale_is_a_receipt_or_an_error(faulty, examples) -> None:
+    async def answer(*events):
+        return [examples("receipts.json")["stale"] for _ in events]
+
+    faulty.append = answer
+    async with Hub(name="t") as hub:
+        receipt = await hub.publish("file.changed", based_on=1)
+        assert (receipt.status, receipt.stored, receipt.conflict.source) == ("stale", False, "cursor")
+        with pytest.raises(Stale, match="cursor changed src/a.py as seq 40") as caught:
+            await hub.publish("file.changed", based_on=1, raise_on_stale=True)
+    assert caught.value.conflict.seq == 40
+
+
+@pytest.mark.parametrize("data", [object(), {1j: 2}, "\ud800", "x" * (9 * 1024 * 1024)])
+async def test_data_that_cannot_be_sent_is_refused_here(faulty, data) -> None:
+    async with Hub(name="t") as hub:
+        with pytest.raises(InvalidEvent, match="data: "):
+            await hub.publish("tool.result", data)
+        with pytest.raises(InvalidEvent) as caught:
+            await hub.publish_many([{"type": "tool.result", "id": "good"}, {"type": "tool.result", "data": data}])
+        assert caught.value.errors[0].index == 1
+    assert [event["id"] for event in faulty.log] == ["good"]
+
+
+async def test_a_mapping_with_an_unknown_field_is_refused_here(faulty) -> None:
+    async with Hub(name="t") as hub:
+        with pytest.raises(InvalidEvent, match="sujbect"):
+            await hub.publish_many([{"type": "tool.result", "sujbect": "a.py"}])
+
+
+async def test_an_event_too_big_for_the_gateway_fails_alone(faulty) -> None:
+    faulty.close_next = 1009
+    async with Hub(name="t") as hub:
+        with pytest.raises(InvalidEvent, match="size"):
+            await hub.publish("tool.result", "x" * (FRAME_BYTES + 1))
+        assert (await hub.publish("tool.result")).stored
+
+
+async def test_leaving_waits_for_receipts(faulty) -> None:
+    async with Hub(name="t") as hub:
+        futures = [await hub.submit("tool.result", n) for n in range(10)]
+    assert [future.result().seq for future in futures] == list(range(1, 11))
+
+
+async def test_after_closing_nothing_is_sent(faulty) -> None:
+    async with Hub(name="t") as hub:
+        pass
+    with pytest.raises(ConnectionFailed, match="closed"):
+        await hub.publish("tool.result")
+    await hub.close()
+
+
+async def test_a_cancelled_publish_disturbs_nobody(faulty) -> None:
+    faulty.silent = True
+    async with Hub(name="t") as hub:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await hub.publish("tool.result", id="first")
+        faulty.silent = False
+        faulty.hang_up()
+        assert (await hub.publish("tool.result")).seq == 2
+
+
+async def test_an_error_while_drawing_events_is_the_callers(faulty) -> None:
+    def events() -> Iterator[Draft]:
+        yield Draft("tool.result", 1)
+        raise KeyError("mine")
+
+    async with Hub(name="t") as hub:
+        with pytest.raises(KeyError, match="mine"):
+            await hub.publish_many(events())
+    assert len(faulty.log) == 1
+
+
+async def test_receipts_of_another_length_are_an_unknown_outcome(faulty) -> None:
+    async def answer(*events):
+        return []
+
+    faulty.append = answer
+    async with Hub(name="t") as hub:
+        with pytest.raises(OutcomeUnknown):
+            await hub.publish("tool.result")
+
+
+async def test_a_broken_receipt_is_an_unknown_outcome(faulty) -> None:
+    async def answer(*events):
+        return [{"status": "lost", "id": "x"}]
+
+    faulty.append = answer
+    async with Hub(name="t") as hub:
+        with pytest.raises(OutcomeUnknown):
+            await hub.publish("tool.result")
+
+
+async def test_frames_that_nobody_knows_are_ignored(faulty, caplog) -> None:
+    caplog.set_level(logging.WARNING, "herdr_sdk")
+    async with Hub(name="t") as hub:
+        await faulty.sockets[0].send_json({"op": "lock", "ref": 9})
+        await faulty.sockets[0].send_str("no json")
+        await faulty.sockets[0].send_json({"op": "error", "ref": None, "code": "unknown_op", "detail": "what?"})
+        await faulty.sockets[0].send_json({"op": "receipts", "ref": 99, "results": []})
+        assert (await hub.publish("tool.result")).stored
+    assert "is no frame" in caplog.text
+    assert "what?" in caplog.text
+
+
+async def _until(predicate) -> None:
+    while not predicate():
+        await asyncio.sleep(0.001)
