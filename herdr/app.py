@@ -40,7 +40,7 @@ from herdr.web.routes import endpoints, websockets
 from herdr.web.streams import Streams
 from herdr.web.surface import Front, build_methods, not_found, starlette_routes
 
-IDS_IN_MEMORY = 131_072  # what RecentIds holds; so many newest events are read again at start
+IDS_IN_MEMORY = 131_072  # what RecentIds holds; twice that may miss in the index after a crash
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,11 @@ async def gateway(
                 config.server.max_connections, config.server.send_timeout_s, clock, random.random
             )
             streams.start()
-            watching = Watching(bus.publisher, clock, exclude=Path(config.bus.persist_path).parent)
-            await watching.start([(w.name, Path(w.path)) for w in config.workspaces])
+            folder = Path(config.bus.persist_path).parent
+            watching = Watching(bus.publisher, clock, folder, bus.remember)
+            watching.start([(w.name, Path(w.path)) for w in config.workspaces], await log.load("workspace"))
             health = build_health(bus, log, Path(config.bus.persist_path), streams, watching, clock, warnings)
-            app = build_front(bus, streams, health, config, peers_allowed)
+            app = build_front(bus, streams, health, watching, config, peers_allowed)
             yield Gateway(app, bus, streams, watching, health)
             await watching.stop()
             streams.stop()
@@ -107,13 +108,13 @@ async def build_bus(
     """Build the bus over an open log, with what the log remembers of earlier runs."""
     new_id = UlidFactory(clock)
     ids = RecentIds(IDS_IN_MEMORY)
-    await load_recent_ids(log, ids, IDS_IN_MEMORY)
+    await load_recent_ids(log, ids, 2 * IDS_IN_MEMORY)
     versions = await load_versions(log)
     lanes: Lanes[Pending] = Lanes(section.buffer_size)
     debounce: Debounce[Pending] = Debounce(
         section.debounce_ms / 1000, section.debounce_max_ms / 1000, section.buffer_size
     )
-    intake = Intake(lanes, debounce, Overflow(), FairBucket(section.p2_per_s), new_id)
+    intake = Intake(lanes, debounce, Overflow(), FairBucket(section.p2_per_s), new_id, section.buffer_size)
     tail = Tail(log.head, section.buffer_size)
     pages = Pages(log, tail, clock)
     deadlines = Deadlines(clock)
@@ -149,12 +150,19 @@ def build_health(
 
 
 def build_front(
-    bus: Bus, streams: Streams, health: Health, config: settings.Config, peers_allowed: frozenset[str] | None
+    bus: Bus,
+    streams: Streams,
+    health: Health,
+    watching: Watching,
+    config: settings.Config,
+    peers_allowed: frozenset[str] | None,
 ) -> Front:
     """Build the web application over a running bus."""
     tokens = [make_token(t.name, t.token or "", t.scopes) for t in config.auth.tokens]
     access = Access(tokens, None if config.auth.open else peers_allowed)
-    listed = endpoints(bus, streams, health, config.server.body_max_bytes, config.bus.data_max_bytes)
+    listed = endpoints(
+        bus, streams, health, watching, config.server.body_max_bytes, config.bus.data_max_bytes
+    )
     by_path = build_methods(listed, access)
     sockets = websockets(bus, streams, access, config.bus.data_max_bytes)
     starlette = Starlette(routes=starlette_routes(by_path, sockets))

@@ -39,7 +39,8 @@ class RoutesFile:
             return
         name = self._path.name
         async for changes in awatch(self._path.parent, recursive=False, ignore_permission_denied=True):
-            if any(Path(path).name == name or Path(path).is_symlink() for _, path in changes):
+            # Kubernetes and some editors replace a link that the file's name goes through
+            if any(Path(path).name in (name, "..data") for _, path in changes):
                 self.reload()
 
     def reload(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +13,74 @@ from herdr.clock import Clock
 from herdr.context.watch.report import WorkspaceEvent
 from herdr.context.watch.status import Settings
 from herdr.context.watch.watcher import Watcher
-from herdr.errors import InvalidInput, LogUnavailable
+from herdr.errors import InvalidInput, LogUnavailable, NotFound
 from herdr.event import Draft
 
 SOURCE = "watcher"
 RETRY_S = 1.0  # while the log fails; the watcher keeps what it has to say until then
+
+WORKSPACES_MAX = 64  # each costs a thread and its table; a person works on a few
+
+Remember = Callable[[str, str, bytes | None], Awaitable[None]]
 
 _log = logging.getLogger("herdr.watch")
 _encode = msgspec.json.Encoder().encode
 
 
 class Watching:
-    """The watchers of all workspaces, and the way from them to the bus."""
+    """The watchers of all workspaces, and the way from them to the bus.
 
-    def __init__(self, publisher: Publisher, clock: Clock, exclude: Path) -> None:
+    `remember(name, path)` keeps a workspace that was added while running; None as path forgets it.
+    """
+
+    def __init__(self, publisher: Publisher, clock: Clock, exclude: Path, remember: Remember) -> None:
         self._publisher = publisher
         self._clock = clock
-        self._exclude = exclude
+        self._exclude = str(exclude.resolve())
+        self._remember = remember
         self._running: dict[str, tuple[Watcher, asyncio.Task[None]]] = {}
+        self._paths: dict[str, Path] = {}
 
-    async def start(self, workspaces: Sequence[tuple[str, Path]]) -> None:
-        """Begin to watch; a folder that is missing now is waited for."""
-        for name, path in workspaces:
-            self.add(name, path)
+    def start(self, configured: Iterable[tuple[str, Path]], remembered: Mapping[str, bytes]) -> None:
+        """Begin to watch; a folder that is missing now is waited for. The configuration's names win."""
+        for name, path in configured:
+            self._watch(name, path)
+        for name, raw in remembered.items():
+            if name not in self._running:
+                self._watch(name, Path(raw.decode()))
 
-    def add(self, name: str, path: Path) -> None:
-        """Watch one more folder; raises InvalidInput when the name is taken by another."""
+    async def add(self, name: str | None, path: str) -> str:
+        """Watch one more folder from now on, also after restarts; returns its name. Raises InvalidInput."""
+        folder = Path(path)
+        if "\0" in path or not folder.is_absolute() or not await asyncio.to_thread(folder.is_dir):
+            raise InvalidInput(
+                f"{path[:200]!r} is not the absolute path of a folder that the gateway can see",
+                "bad_workspace",
+            )
+        name = name or folder.name or "root"
         if name in self._running:
             raise InvalidInput(f"a workspace called {name!r} is watched already", "workspace_exists")
+        if len(self._running) >= WORKSPACES_MAX:
+            raise InvalidInput(f"{WORKSPACES_MAX} workspaces are watched already", "too_many_workspaces")
+        self._watch(name, folder)
+        await self._remember("workspace", name, str(folder).encode())
+        return name
 
+    async def remove(self, name: str) -> None:
+        """Stop watching a folder; raises NotFound."""
+        if name not in self._running:
+            raise NotFound(f"no workspace is called {name!r}", "unknown_workspace")
+        watcher, task = self._running.pop(name)
+        watcher.stop()
+        await asyncio.wait([task])
+        await self._remember("workspace", name, None)
+
+    def _watch(self, name: str, path: Path) -> None:
         async def emit(events: Sequence[WorkspaceEvent]) -> None:
             await self._publish(name, events)
 
-        watcher = Watcher(name, path, emit, self._clock, Settings(exclude=(str(self._exclude.resolve()),)))
+        watcher = Watcher(name, path, emit, self._clock, Settings(exclude=(self._exclude,)))
+        self._paths[name] = path
         self._running[name] = (watcher, asyncio.create_task(watcher.run(), name=f"watch {name}"))
 
     async def stop(self) -> None:
@@ -57,7 +92,10 @@ class Watching:
 
     def state(self) -> Mapping[str, Any]:
         """Return each workspace's counts, for `/healthz`."""
-        return {name: msgspec.to_builtins(watcher.state()) for name, (watcher, _) in self._running.items()}
+        return {
+            name: {"path": str(self._paths[name]), **msgspec.to_builtins(watcher.state())}
+            for name, (watcher, _) in self._running.items()
+        }
 
     async def _publish(self, workspace: str, events: Sequence[WorkspaceEvent]) -> None:
         drafts = [

@@ -36,7 +36,17 @@ class GatewayProcess:
     def start(self) -> "GatewayProcess":
         """Start it and wait until it has said where it listens."""
         environ = {k: v for k, v in os.environ.items() if not k.startswith("HERDR_")} | self.env
-        command = [sys.executable, "-m", "herdr", "serve", "--port", "0", "--data", str(self.data), *self.args]
+        command = [
+            sys.executable,
+            "-m",
+            "herdr",
+            "serve",
+            "--port",
+            "0",
+            "--data",
+            str(self.data),
+            *self.args,
+        ]
         self._process = subprocess.Popen(
             command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
         )
@@ -100,9 +110,7 @@ class GatewayProcess:
 
 
 @contextlib.contextmanager
-def running_gateway(
-    data: Path, *args: str, env: Mapping[str, str] | None = None
-) -> Iterator[GatewayProcess]:
+def running_gateway(data: Path, *args: str, env: Mapping[str, str] | None = None) -> Iterator[GatewayProcess]:
     """Start a gateway and make sure that it is gone afterwards."""
     process = GatewayProcess(data, args, env).start()
     try:

@@ -110,7 +110,7 @@ def test_everything_else_is_literal(text: str) -> None:
         assert not compile_glob(pattern)(text[:-1] + "/")
 
 
-@pytest.mark.parametrize("pattern", ["", "a\nb", "\x00", "a*\x7f", "\t", "a" * (GLOB_LENGTH_MAX + 1)])
+@pytest.mark.parametrize("pattern", ["", "a\nb", "\x00", "a*\x7f", "\t", "\x1f", "a" * (GLOB_LENGTH_MAX + 1)])
 def test_what_is_no_glob(pattern: str) -> None:
     for refuse in (check_glob, compile_glob):
         with pytest.raises(InvalidInput) as caught:

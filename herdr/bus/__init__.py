@@ -1,1 +1,1 @@
-"""The event bus: classify, debounce, rate limit, lanes, one writer, a log, and followers as cursors over it."""
+"""The event bus: classify, debounce, rate limit, lanes, one writer, a log, followers as cursors over it."""

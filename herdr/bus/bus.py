@@ -123,6 +123,10 @@ class Bus:
         self.rulebook.load_file(rules)
         self.publisher.use_table(self.rulebook.table)
 
+    async def remember(self, kind: str, key: str, value: bytes | None) -> None:
+        """Commit one named value beside the log (None: forget it)."""
+        await self._writer.put(kind, key, value)
+
     async def redact(self, seq: int) -> Event:
         """Blank a stored event's payload for good; raises NotFound."""
         event = await self.event(seq)

@@ -1,4 +1,4 @@
-"""The clock of P0 events: one `herdr.undelivered` to the sender when a target has not been written to in time."""
+"""The clock of P0 events: one `herdr.undelivered` to the sender when a target was not reached in time."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence

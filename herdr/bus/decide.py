@@ -1,4 +1,4 @@
-"""Pure: what becomes of each event of a batch, in `seq` order: duplicate, stale, or committed and at which `seq`.
+"""Pure: what becomes of each event of a batch, in `seq` order: duplicate, stale, or committed.
 
 Only the writer calls this, while it forms a batch, and later members see earlier ones: whatever arrives
 together, of two publishers with one `based_on` exactly one is accepted, and of two equal ids one is stored.
@@ -29,7 +29,7 @@ class Decision:
 
 
 class Judge:
-    """Decides batches against what the log holds; changes nothing itself, so a failed commit needs no undoing."""
+    """Decides batches against what the log holds; changes nothing, so a failed commit needs no undoing."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Pure: from a draft to the event that goes into a lane. The payload is encoded here, once, for every reader."""
+"""Pure: from a draft to the event that goes into a lane, encoded here once for every reader."""
 
 from typing import Any
 

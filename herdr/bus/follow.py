@@ -17,7 +17,7 @@ from herdr.clock import Clock
 from herdr.event import Event, Lane, Positions
 
 PAGES_SHARED_MAX = (
-    64  # distinct places × selections; a page is at most 256 KiB and its encodings as much again
+    64  # distinct places times selections; a page is at most 256 KiB and its encodings as much again
 )
 
 

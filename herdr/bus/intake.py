@@ -1,4 +1,4 @@
-"""The way in: a draft is classified, routed, held or dropped where the rules say so, and put into its lane."""
+"""The way in: a draft is classified, routed, held or dropped where the rules say so, put into its lane."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from herdr.bus.classify import class_of, default_lane
-from herdr.bus.debounce import Closed, Debounce, Outcome
+from herdr.bus.debounce import Closed, Debounce
 from herdr.bus.envelope import build_event, tags_for
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.overflow import Collected, Overflow
@@ -30,7 +30,9 @@ class Intake:
         overflow: Overflow,
         bucket: FairBucket,
         new_id: Callable[[], str],
+        release_below: int,
     ) -> None:
+        """`release_below`: with so many events in the lanes, what is held stays held."""
         self.table = RoutingTable()
         self.dropped: Counter[str] = Counter()
         """Events not stored, by reason."""
@@ -39,6 +41,7 @@ class Intake:
         self._overflow = overflow
         self._bucket = bucket
         self._new_id = new_id
+        self._release_below = release_below
 
     def take_in(
         self, draft: Draft, source: str, submission: Submission, index: int, now: float
@@ -81,12 +84,18 @@ class Intake:
             pending.settle(Receipt("dropped", event.id, reason="overloaded"))
         return admission
 
-    def due(self, now: float) -> None:
-        """Move what was held long enough into its lane."""
+    def due(self, now: float) -> bool:
+        """Move what was held long enough into its lane; False when the lanes are too full for it now.
+
+        What is held was answered `deferred` and is never refused, so it must not outgrow the lanes either.
+        """
+        if len(self._lanes) >= self._release_below:
+            return False
         for closed in self._debounce.due(now):
             self._release(closed)
         for collected in self._overflow.due(now):
             self._release_collected(collected)
+        return True
 
     def next_due(self) -> float | None:
         """Return when `due` next has something to do (monotonic seconds), or None."""
@@ -125,13 +134,13 @@ class Intake:
     def _release(self, closed: Closed[Pending]) -> None:
         pending = closed.item
         pending.event.replaced_ids = closed.replaced_ids
-        self.offer(pending)
+        self._admit(pending)
 
     def _release_collected(self, collected: Collected) -> None:
         data = {
             "count": collected.count,
             "paths": collected.paths,
-            "truncated": collected.count > len(collected.paths),
+            "truncated": collected.truncated,
             "cause": "rate",
         }
         draft = Draft("files.changed", workspace=collected.workspace, data=msgspec.Raw(_encode(data)))
@@ -141,7 +150,10 @@ class Intake:
             draft, collected.source, self._new_id(), class_, tags, routing.lane, routing.deliveries
         )
         event.replaced_ids = collected.ids
-        self.offer(Pending(event))
+        self._admit(Pending(event))
+
+    def _admit(self, pending: Pending) -> None:
+        self._lanes.admit(pending.event.lane, pending, len(pending.event.body))
 
 
 def _is_debounced(draft: Draft) -> bool:

@@ -96,6 +96,11 @@ class Lanes(Generic[T]):
         if lane == _P0:
             self._p0_bytes += size
 
+    def put_back(self, lane: int, item: T, size: int) -> None:
+        """Return an item that `take` gave out to the head of its lane; several in reverse order."""
+        self.admit(lane, item, size)
+        self._lanes[lane].rotate(1)
+
     def _when_full(self, lane: int) -> Admission:
         if lane == _P0:
             full = len(self._lanes[_P0]) >= self._buffer_size or self._p0_bytes >= self._bytes_max

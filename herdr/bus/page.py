@@ -1,4 +1,4 @@
-"""Pure: one page of a follower's reading: what of it matches, in which order, and the place after each event."""
+"""Pure: one page of a follower's reading: what matches, in which order, and the place after each event."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Publishing: drafts in, receipts out once what they call accepted is committed; and the gateway's own events."""
+"""Publishing: drafts in, receipts out once they are true; and the gateway's own events."""
 
 import asyncio
 from collections import Counter
@@ -16,6 +16,7 @@ from herdr.clock import Clock
 from herdr.event import Draft, Lane, Receipt
 
 DECODE_GATE_ROWS = 256  # one full batch: more decoded rows than that only lengthen a user's wait
+FULL_RETRY_S = 0.1  # until held events are offered again to lanes that were full
 SMALL_BODY = 4096  # bytes; decoding less than this takes microseconds and needs no turn of its own
 
 
@@ -58,7 +59,7 @@ class Publisher:
         return receipts
 
     async def decoding_turn(self, size: int) -> None:
-        """Wait for the turn to decode a body of `size` bytes: large ones one at a time, while little waits."""
+        """Wait for the turn to decode `size` bytes: large bodies one at a time, while little waits."""
         if size <= SMALL_BODY:
             return
         async with self._gate:
@@ -116,6 +117,9 @@ class Publisher:
     def _on_due(self) -> None:
         now = self._clock.monotonic()
         self._timer_at = float("inf")
-        self._intake.due(now)
-        self._writer.wake()
-        self._arm(now)
+        if self._intake.due(now):
+            self._writer.wake()
+            self._arm(now)
+        else:
+            self._timer_at = now + FULL_RETRY_S
+            self._timer = asyncio.get_running_loop().call_later(FULL_RETRY_S, self._on_due)

@@ -127,12 +127,15 @@ def _any_of(values: Sequence[Scalar]) -> Test:
     # bool is an int in Python, but true is not 1 in JSON
     exact = [(type(v) is bool, v) for v in values if not isinstance(v, str)]
 
-    def test(value: Any) -> bool:
+    def test_one(value: Any) -> bool:
         if isinstance(value, str):
             return any(glob(value) for glob in globs)
-        if isinstance(value, (list, tuple)):
-            return any(test(item) for item in value)
         return (type(value) is bool, value) in exact
+
+    def test(value: Any) -> bool:
+        if isinstance(value, (list, tuple)):
+            return any(test_one(item) for item in value)
+        return test_one(value)
 
     return test
 
@@ -142,12 +145,20 @@ def _matching(candidates: Iterable[_Compiled], subject: Subject, wish: Lane) -> 
     found = []
     for rule in candidates:
         if rule.data and payload is msgspec.UNSET:
-            payload = msgspec.json.decode(subject.draft.data)
+            payload = _decoded(subject.draft.data)
         if all(test(_field(subject, wish, name)) for name, test in rule.fields) and all(
             test(_dig(payload, path)) for path, test in rule.data
         ):
             found.append(rule)
     return found
+
+
+def _decoded(data: msgspec.Raw) -> Any:
+    """Return the payload, or None for JSON that no reader can hold: no condition on it fits."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _field(subject: Subject, wish: Lane, name: str) -> Any:

@@ -33,7 +33,7 @@ _encode = msgspec.json.Encoder().encode
 class Rulebook:
     """Rules by name. A rule set over the API takes the place of the file's rule of that name.
 
-    A file's rule that was deleted over the API stays deleted until the file says something else under its name.
+    A file's rule that was deleted over the API stays deleted until the file says something else there.
     """
 
     def __init__(self, stored: Mapping[str, bytes], file_rules: Iterable[RouteRule] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Pure: which events a follower wants. Equal selections are equal values, so that followers can share pages."""
+"""Pure: which events a follower wants. Equal selections are equal values, so followers can share pages."""
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
@@ -14,7 +14,7 @@ VALUES_CACHED_MAX = 4096  # verdicts remembered per field, so that ten thousand 
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """The filters of `GET /v1/events` and of a `follow` frame: any pattern of a field fits, all fields must."""
+    """The filters of `GET /v1/events` and `follow` frames: any pattern of a field fits, all fields must."""
 
     type: tuple[str, ...] = ()
     class_: tuple[str, ...] = msgspec.field(default=(), name="class")
@@ -61,6 +61,8 @@ def _compile_field(name: str, patterns: tuple[str, ...]) -> Callable[[str | None
             f"{name.rstrip('_')} has {len(patterns)} patterns, the most is {PATTERNS_MAX}; use a glob",
             "bad_filter",
         )
+    if not all(patterns):
+        raise InvalidInput(f"{name.rstrip('_')} is empty; leave the filter out, or use *", "bad_filter")
     exact = frozenset(p for p in patterns if not is_glob(p))
     globs = [compile_glob(p) for p in patterns if is_glob(p)]
     if not globs:

@@ -1,4 +1,4 @@
-"""Who follows from where: cursors, named targets and their acknowledgements, and P0 events that wait too long."""
+"""Who follows from where: cursors, named targets, and their acknowledgements."""
 
 from herdr.bus.cursor import Cursor, parse_cursor
 from herdr.bus.deadlines import Deadlines

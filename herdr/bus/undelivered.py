@@ -25,6 +25,9 @@ class Undelivered:
         """Expect a first write to the target before the deadline (monotonic seconds)."""
         self._open[target, seq] = source
         heapq.heappush(self._heap, (deadline, seq, target))
+        if len(self._heap) > 2 * WATCHED_MAX + len(self._open):  # mostly written long before their deadline
+            self._heap = [entry for entry in self._heap if (entry[2], entry[1]) in self._open]
+            heapq.heapify(self._heap)
 
     def written(self, target: str, seq: int) -> None:
         """Note the first write; later ones change nothing."""
@@ -41,7 +44,9 @@ class Undelivered:
         return found
 
     def next_due(self) -> float | None:
-        """Return when `due` next has something to say, or None."""
+        """Return when `due` next has something to say (at once: minus infinity), or None."""
+        if len(self._open) > WATCHED_MAX:
+            return float("-inf")
         while self._heap and (self._heap[0][2], self._heap[0][1]) not in self._open:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None

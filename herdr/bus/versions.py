@@ -4,11 +4,17 @@ A version is the `seq` of the newest `file.changed` or `change.*` about the subj
 older `based_on`, while another source made the newer version, is stale.
 """
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from herdr.event import Draft
 
 SUBJECTS_MAX = 200_000  # about 60 MiB; whoever bases work on a file untouched for that long is not stale
+
+
+HASH_MAX = 256  # characters; SHA-512 in hex with a prefix fits. A longer one would be kept for every subject
 
 
 class Version(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -21,7 +27,7 @@ class Version(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class _Payload(msgspec.Struct, gc=False):
-    hash: str | None = None
+    hash: Annotated[str, Meta(max_length=HASH_MAX)] | None = None
 
 
 _decode_payload = msgspec.json.Decoder(_Payload).decode
@@ -36,7 +42,7 @@ def content_hash(draft: Draft) -> str | None:
     """Return `data.hash` where the payload is an object that has one."""
     try:
         return _decode_payload(draft.data).hash
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -1,4 +1,4 @@
-"""The one owner of the log: takes batches from the lanes, decides, commits, then answers and wakes followers."""
+"""The one owner of the log: takes batches from the lanes, decides, commits, answers, wakes followers."""
 
 import asyncio
 import logging
@@ -161,9 +161,9 @@ class Writer:
         """Look up on disk the ids that left memory; the filter in front makes that the rare case."""
         asked = {}
         for item in items:
-            hash_ = self._ids.maybe_on_disk(item.event.source, item.event.id)
-            if hash_ is not None:
-                asked[hash_] = (item.event.source, item.event.id)
+            key = (item.event.source, item.event.id)
+            if self._ids.find(*key) is None and (hash_ := self._ids.maybe_on_disk(*key)) is not None:
+                asked[hash_] = key
         if not asked:
             return {}
         found = {}
@@ -219,9 +219,9 @@ class Writer:
         if self.failure is None:
             _log.error("the log cannot be written: %s", error.detail)
         self.failure = error.detail
-        for item in items:
+        for item in reversed(items):
             if item.submission is None:  # answered `deferred` before: it stays until the log is back
-                self._lanes.offer(item.event.lane, item, len(item.event.body))
+                self._lanes.put_back(item.event.lane, item, len(item.event.body))
             item.fail(error)
         for future in waiting:
             if not future.done():

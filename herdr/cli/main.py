@@ -26,6 +26,10 @@ FAILED, USAGE, UNREACHABLE, REFUSED, INTERRUPTED, READER_GONE = 1, 2, 3, 4, 130,
 _EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {"unreachable": UNREACHABLE, "unauthorized": REFUSED, "forbidden": REFUSED}
 )
+_EPILOG = (
+    "Exit codes: 0 done, 1 failed, 2 wrong command line, 3 the gateway cannot be reached, 4 it refused. "
+    "Settings: HERDR_GATEWAY_*; clients read HERDR_GATEWAY_URL and HERDR_GATEWAY_TOKEN."
+)
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
@@ -59,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code; a wrong command line exits with code 2."""
+    """Run one command line and return its exit code."""
     try:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # here, so that a reader that went away is noticed here
@@ -79,14 +83,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    args = build_parser().parse_args(argv)
+    try:
+        args = build_parser().parse_args(argv)
+    except SystemExit as done:  # --help, --version, or a wrong command line; argparse has said so
+        return done.code if isinstance(done.code, int) else 0
     code: int = GROUPS[args.command].run(args)
     return code
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = Parser(prog="herdr", description="One event bus for all of a project's AI tools.")
+    parser = Parser(
+        prog="herdr", description="One event bus for all of a project's AI tools.", epilog=_EPILOG
+    )
     parser.add_argument("--version", action="version", version=f"herdr {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for group in GROUPS.values():

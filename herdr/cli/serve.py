@@ -1,7 +1,6 @@
 """`herdr serve`: run the gateway in the foreground until it is told to stop."""
 
 import argparse
-import asyncio
 import logging
 import os
 import socket

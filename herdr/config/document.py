@@ -83,7 +83,7 @@ def read_document(data: bytes, name: str) -> tuple[Item | None, list[Problem]]:
     if len(data) > TEXT_BYTES_MAX:
         return None, [Problem(name, "", f"larger than {TEXT_BYTES_MAX} bytes; this is not a configuration")]
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return None, [Problem(f"{name}:{line}", "", "not UTF-8; save the file in that encoding")]

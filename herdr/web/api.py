@@ -1,6 +1,7 @@
 """The small endpoints: the routing table, acknowledgements, redaction."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 
@@ -34,6 +35,29 @@ class RouteList(msgspec.Struct):
     """Answer to `GET /v1/routes`."""
 
     routes: list[dict[str, Any]]
+
+
+class WorkspaceBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of `POST /v1/workspaces`."""
+
+    path: str
+    name: Name | None = None
+
+
+class Workspaces(Protocol):
+    """What the API needs of the watched folders."""
+
+    async def add(self, name: str | None, path: str) -> str:
+        """Watch a folder; returns its name."""
+        ...
+
+    async def remove(self, name: str) -> None:
+        """Stop watching a folder."""
+        ...
+
+    def state(self) -> Mapping[str, Any]:
+        """Return each folder's counts, by name."""
+        ...
 
 
 def _shown(listed: Listed) -> dict[str, Any]:
@@ -115,3 +139,26 @@ class RedactEvent:
             raise InvalidInput(f"{text[:40]!r} is not the seq of an event")
         event = await self._bus.redact(int(text))
         await respond(send, 200, event_json(event, self._bus.epoch), JSON)
+
+
+class WorkspacesApi:
+    """The handlers of `/v1/workspaces`."""
+
+    def __init__(self, workspaces: Workspaces) -> None:
+        self._workspaces = workspaces
+
+    async def list(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer with the watched folders and their counts."""
+        found = [{"name": name, **state} for name, state in self._workspaces.state().items()]
+        await respond_json(send, 200, {"workspaces": found})
+
+    async def add(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Watch one more folder, also after restarts."""
+        body: WorkspaceBody = _decode(await read_body(scope, receive, SMALL_BODY_MAX), WorkspaceBody)
+        name = await self._workspaces.add(body.name, body.path)
+        await respond_json(send, 201, {"name": name, "path": body.path})
+
+    async def remove(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Stop watching a folder."""
+        await self._workspaces.remove(scope["path_params"]["name"])
+        await respond(send, 204, b"", [])

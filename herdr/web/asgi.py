@@ -19,7 +19,7 @@ JSON: Headers = [(b"content-type", b"application/json")]
 _encode = msgspec.json.Encoder().encode
 
 
-class ClientGone(Exception):  # noqa: N818 - a state of the world, not an error
+class ClientGone(Exception):
     """The client left before its request was whole; there is nobody to answer."""
 
 
@@ -32,7 +32,7 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Return the whole request body; raises Refused `too_large` beyond `limit` bytes, ClientGone if it breaks off."""
+    """Return the request body; raises Refused beyond `limit` bytes, ClientGone if it breaks off."""
     declared = header(scope, b"content-length")
     if declared is not None and declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)

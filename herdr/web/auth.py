@@ -100,8 +100,9 @@ class Access:
 
 
 def _presented(scope: Scope) -> str | None:
+    """Return the token that came along; an empty one, or another kind of credential, is none."""
     authorization = header(scope, b"authorization")
-    if authorization is not None:
-        kind, _, value = authorization.partition(" ")
-        return value.strip() if kind.lower() == "bearer" else ""
-    return header(scope, b"x-api-key")
+    if authorization is None:
+        return header(scope, b"x-api-key") or None
+    kind, _, value = authorization.partition(" ")
+    return (value.strip() or None) if kind.lower() == "bearer" else None

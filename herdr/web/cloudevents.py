@@ -60,10 +60,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_binary(scope: Scope) -> bool:
-    """Tell whether a request is a CloudEvent in binary mode; a structured one may repeat its `ce-` headers."""
+    """Tell whether a request is a CloudEvent in binary mode; structured ones may repeat `ce-` headers."""
     for name, _ in scope["headers"]:
         if name.startswith(_PREFIX):
-            return not _content_type(scope).startswith(_STRUCTURED)
+            return not _content_type(scope).lower().startswith(_STRUCTURED)
     return False
 
 
@@ -74,7 +74,7 @@ def parse_structured(body: bytes) -> list[Draft]:
 
 
 def parse_batch(body: bytes) -> list[Draft]:
-    """Return the drafts of an `application/cloudevents-batch+json` body, perhaps none; raises InvalidInput."""
+    """Return the drafts of an `application/cloudevents-batch+json` body, maybe none; raises InvalidInput."""
     check_text(body)
     try:
         raws = _raws(body)
@@ -113,13 +113,11 @@ def parse_binary(scope: Scope, body: bytes) -> list[Draft]:
 
 
 def _content_type(scope: Scope) -> bytes:
-    return next(
-        (bytes(value).strip() for name, value in scope["headers"] if name == b"content-type"), b""
-    ).lower()
+    return next((bytes(value).strip() for name, value in scope["headers"] if name == b"content-type"), b"")
 
 
 def _decode_header(name: str, value: bytes) -> str:
-    """Undo quoting, then percent-encoding once (HTTP binding 3.1.3.2); what is not UTF-8, overlong too, is refused."""
+    """Undo quoting, then percent-encoding once (HTTP binding 3.1.3.2); refuse what is not strict UTF-8."""
     unquoted = _QUOTED.sub(lambda found: _ESCAPED.sub(rb"\1", found[1]), value)
     try:
         return unquote_to_bytes(unquoted).decode("utf-8")
@@ -183,6 +181,8 @@ def _draft(attributes: Mapping[str, Any], data: Raw, index: int | None) -> Draft
     fields: dict[str, Any] = {}
     ext: dict[str, str | int | bool] = {}
     for name, value in attributes.items():
+        if name == "specversion":
+            continue
         if name in _FIELDS:
             fields[_FIELDS[name]] = _field_value(name, value)
         elif not _ATTRIBUTE_NAME.fullmatch(name):
@@ -190,7 +190,7 @@ def _draft(attributes: Mapping[str, Any], data: Raw, index: int | None) -> Draft
             errors.append(FieldError(name[:128], f"attribute names are a-z and 0-9 only{known}", index))
         elif not isinstance(value, str | int):
             errors.append(FieldError(name[:128], "expected a text, a whole number or a boolean", index))
-        elif name != "specversion":
+        else:
             ext[name] = value
     if errors:
         raise invalid(errors)

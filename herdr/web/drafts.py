@@ -40,8 +40,10 @@ _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
 # A number that no double holds, or nesting that readers choke on, is legal JSON but poison for followers.
-_SUSPICIOUS = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}|[\[{]\s*[\[{]\s*[\[{]\s*[\[{]|\\u[dD][89abAB]")
 _NESTING_SPARE = 64  # levels that envelopes, pages and frames add around a payload, generously
+_BRACKETS_MAX = 400  # a payload with no more of them cannot be nested too deeply, and needs no closer look
+EXT_MAX = 64 * 1024  # bytes of JSON; attributes describe a payload and are none themselves
+_INTEGER = range(-(2**63), 2**63)
 
 
 def parse_body(body: bytes) -> tuple[list[Draft], bool]:
@@ -114,16 +116,36 @@ def _check(draft: Draft, index: int) -> Iterable[FieldError]:
     if is_reserved(draft.type):
         kind = draft.type.partition(".")[0]
         yield FieldError("type", f"{kind}.* is the gateway's own; choose another first word", index)
+    if draft.ext is not None:
+        yield from _check_ext(draft.ext, index)
     data = bytes(draft.data)
-    if _SUSPICIOUS.search(data) and not _is_digestible(data):
+    if not _is_digestible(data):
         yield FieldError(
             "data", "nested too deeply, or holds a number or a text that readers cannot take", index
         )
 
 
+def _check_ext(ext: dict[str, str | int | bool], index: int) -> Iterable[FieldError]:
+    large = next(
+        (name for name, value in ext.items() if isinstance(value, int) and value not in _INTEGER), None
+    )
+    if large is not None:
+        yield FieldError(f"ext.{large}"[:128], "a whole number of more than 64 bits; make it a text", index)
+    elif len(msgspec.json.encode(ext)) > EXT_MAX:
+        yield FieldError("ext", f"more than {EXT_MAX} bytes; put it into data", index)
+
+
 def _is_digestible(data: bytes) -> bool:
+    """Tell whether readers can decode a payload: 1e999 and half a surrogate pair are JSON, but poison.
+
+    Decoding it once, and throwing the result away, is cheaper than any search for what may be wrong: 0.1 to
+    1 us for 250 bytes, where a regular expression for the numbers alone takes 2 to 5.
+    """
     try:
-        _any(b"[" * _NESTING_SPARE + data + b"]" * _NESTING_SPARE)
+        if data.count(b"[") + data.count(b"{") > _BRACKETS_MAX:
+            _any(b"[" * _NESTING_SPARE + data + b"]" * _NESTING_SPARE)
+        else:
+            _any(data)
     except (msgspec.DecodeError, RecursionError):
         return False
     return True

@@ -1,6 +1,7 @@
 """`GET /v1/events`: Server-Sent Events for those who stay, a JSON page for those who ask."""
 
 import asyncio
+
 import msgspec
 
 from herdr.bus.bus import Bus

@@ -63,7 +63,7 @@ _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-class BadFrame(Exception):  # noqa: N818 - an answer, not a failure
+class BadFrame(Exception):
     """A frame that cannot be carried out; `ref` is the frame's own where it could be read."""
 
     def __init__(self, error: HerdrError, ref: Ref | None) -> None:
@@ -83,8 +83,20 @@ def from_msgpack(data: bytes) -> bytes:
 
 
 def to_msgpack(data: bytes) -> bytes:
-    """Return a JSON frame as MessagePack."""
-    return msgspec.msgpack.encode(_decode_any(data))
+    """Return a JSON frame as MessagePack; whole numbers beyond 64 bits, which it cannot hold, become texts."""
+    frame = _decode_any(data)
+    try:
+        return msgspec.msgpack.encode(frame)
+    except OverflowError:
+        return msgspec.msgpack.encode(_fitting(frame))
+
+
+def _fitting(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _fitting(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_fitting(item) for item in value]
+    return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
 def parse_frame(data: bytes) -> Frame:

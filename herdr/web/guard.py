@@ -4,12 +4,15 @@ A page cannot forge either. Without the first, DNS rebinding makes a foreign pag
 gateway; without the second, a form post from any page is a publish.
 """
 
+import re
 from collections.abc import Iterable
 
 from herdr.web.asgi import Scope
 from herdr.web.problems import Refused
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@/\[\]\s]+)(?::[0-9]{0,5})?")
 
 
 class Guard:
@@ -50,6 +53,6 @@ class Guard:
 
 
 def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()
+    """Return the host in lower case, or "" where the text is not just a host and perhaps a port."""
+    found = _HOST.fullmatch(host)
+    return found[1].lower() if found else ""

@@ -1,4 +1,4 @@
-"""`/healthz`, `/livez`, `/readyz`, `/metrics`: how the gateway is, in JSON and for Prometheus. No model is called."""
+"""`/healthz`, `/livez`, `/readyz`, `/metrics`: how the gateway is. None of them calls a model."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -157,6 +157,10 @@ class _Schemas:
         structs: dict[Any, Any] = {}
         shown = [_without_raw(t, structs) for t in self._types]
         self._schemas, self.components = msgspec.json.schema_components(shown, ref_template=_REF)
+        for component in self.components.values():
+            for field in component.get("properties", {}).values():
+                if field.get("default") == "":  # how structs say "none"; the field's own schema may refuse it
+                    del field["default"]
 
     def of(self, type_: Any) -> dict[str, Any]:
         """Return one type's schema."""

@@ -105,7 +105,7 @@ def _target(name: str | None) -> str | None:
 def _limit(text: str | None) -> int:
     if text is None:
         return LIMIT_DEFAULT
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LIMIT_MAX):
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= LIMIT_MAX):
         raise InvalidInput(
             f"limit takes a whole number from 1 to {LIMIT_MAX}, got {text[:80]!r}", "bad_filter"
         )

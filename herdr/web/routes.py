@@ -9,7 +9,17 @@ from herdr import __version__
 from herdr.bus.bus import Bus
 from herdr.config import RouteRule
 from herdr.event import Draft, Receipt
-from herdr.web.api import AckBody, Acknowledged, AckTarget, RedactEvent, RouteList, RoutesApi
+from herdr.web.api import (
+    AckBody,
+    Acknowledged,
+    AckTarget,
+    RedactEvent,
+    RouteList,
+    RoutesApi,
+    WorkspaceBody,
+    Workspaces,
+    WorkspacesApi,
+)
 from herdr.web.asgi import Receive, Scope, Send, respond
 from herdr.web.auth import Access, Caller
 from herdr.web.connect import Connect
@@ -30,12 +40,14 @@ RECEIPTS = {
 }
 
 
-def endpoints(bus: Bus, streams: Streams, health: Health, body_max: int, data_max: int) -> list[Endpoint]:
+def endpoints(
+    bus: Bus, streams: Streams, health: Health, workspaces: Workspaces, body_max: int, data_max: int
+) -> list[Endpoint]:
     """Return every HTTP endpoint of the gateway."""
     publish = PublishEvents(bus.publisher, body_max, data_max)
     follow = FollowEvents(bus.subscriptions, streams, bus.epoch)
     event, redact = GetEvent(bus, bus.epoch), RedactEvent(bus)
-    routes, ack = RoutesApi(bus), AckTarget(bus)
+    routes, ack, folders = RoutesApi(bus), AckTarget(bus), WorkspacesApi(workspaces)
     listed = [
         Endpoint(
             "POST", "/v1/events", PUBLISH, publish, "Publish events", Draft | list[Draft], Receipt, RECEIPTS
@@ -56,6 +68,9 @@ def endpoints(bus: Bus, streams: Streams, health: Health, body_max: int, data_ma
         Endpoint("GET", "/v1/routes/{name:path}", ROUTES, routes.get, "Read one rule", None, RouteRule),
         Endpoint("PUT", "/v1/routes/{name:path}", ROUTES, routes.put, "Set a rule", RouteRule, RouteRule),
         Endpoint("DELETE", "/v1/routes/{name:path}", ROUTES, routes.delete, "Remove a rule"),
+        Endpoint("GET", "/v1/workspaces", FOLLOW, folders.list, "List the watched folders"),
+        Endpoint("POST", "/v1/workspaces", ADMIN, folders.add, "Watch a folder", WorkspaceBody),
+        Endpoint("DELETE", "/v1/workspaces/{name:path}", ADMIN, folders.remove, "Stop watching a folder"),
         Endpoint("GET", "/healthz", PUBLIC, health.healthz, "How the gateway is"),
         Endpoint("GET", "/livez", PUBLIC, health.livez, "Whether the process answers"),
         Endpoint("GET", "/readyz", PUBLIC, health.readyz, "Whether requests are welcome"),

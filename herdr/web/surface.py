@@ -83,7 +83,7 @@ class Methods:
 
 
 class Front:
-    """The outermost application: guards every request, then takes fixed paths by a look-up, the rest by routing."""
+    """The outermost application: guards every request, finds fixed paths by a look-up, the rest by routing."""
 
     def __init__(self, fixed: dict[str, Methods], fallback: Any, guard: Guard) -> None:
         self._fixed = fixed
@@ -128,7 +128,7 @@ def build_methods(endpoints: Sequence[Endpoint], access: Access) -> dict[str, Me
 
 
 def starlette_routes(by_path: dict[str, Methods], websockets: dict[str, Any]) -> list[BaseRoute]:
-    """Return Starlette's routes for everything; methods are judged by `Methods`, so that 405 is a problem too."""
+    """Return Starlette's routes; methods are judged by `Methods`, so that 405 is a problem too."""
     routes: list[BaseRoute] = [Route(path, app) for path, app in by_path.items()]
     routes.extend(WebSocketRoute(path, app) for path, app in websockets.items())
     return routes

@@ -101,6 +101,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     context: Any = None
     data_bytes: int | None = None
     ref: str | None = None
+    detail: str | None = None
+    """What is wrong with it: only in `herdr.corrupt`, which stands for an event that the disk has spoilt."""
 
     @property
     def synthetic(self) -> bool:

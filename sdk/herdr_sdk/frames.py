@@ -68,7 +68,7 @@ class Failure(msgspec.Struct, tag_field="op", tag="error"):
 
     def as_error(self) -> HerdrError:
         """Return the exception that tells this to the caller."""
-        if self.code in ("unauthorized", "forbidden"):
+        if self.code in ("unauthorized", "missing_scope"):
             return Unauthorized(self.detail)
         return ServerError(self.code, self.detail, self.errors)
 

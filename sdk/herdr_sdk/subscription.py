@@ -20,6 +20,8 @@ from herdr_sdk.event import GAP, Event
 from herdr_sdk.frames import Acked, Busy, Events, Failure, Gap, ack_frame, follow_frame, unfollow_frame
 from herdr_sdk.inbox import Inbox
 
+PASSING = ("log_unavailable", "overloaded")  # the gateway's trouble, not the follow's: worth asking again
+
 
 class Subscription:
     """Keeps the inbox filled and the acknowledgements sent until it is ended or fails."""
@@ -62,7 +64,10 @@ class Subscription:
             self.over = True
             self._connection.unlisten(self)
             self._cancel_retry()
-            self._unfollow()
+            self._leave(self._ref)
+            if self._ack_ref != self._ref:
+                self._leave(self._ack_ref)
+            self._ref = self._ack_ref = None
             self.acks.failed(error)
             self.news.set()
 
@@ -84,7 +89,7 @@ class Subscription:
         self._send_ack()
 
     def lost(self, close_code: int | None) -> None:
-        """See `Listener`."""
+        """See `Listener`: the gateway knows nothing of the follow any more."""
         for ref in (self._ref, self._ack_ref):
             if ref is not None:
                 self._connection.release(ref)
@@ -104,20 +109,23 @@ class Subscription:
     def _resumed_query(self) -> Mapping[str, object]:
         return self._query if self._received is None else {**self._query, "after": self._received}
 
-    def _unfollow(self) -> None:
-        if self._ref is not None:
-            self._connection.post(unfollow_frame(self._ref))
-            if self._ref != self._ack_ref:
-                self._connection.release(self._ref)
-            self._ref = None
+    def _pause(self) -> None:
+        if self._ref != self._ack_ref:  # else it is left when the acknowledgement has been answered
+            self._leave(self._ref)
+        self._ref = None
+
+    def _leave(self, ref: int | None) -> None:
+        if ref is not None:
+            self._connection.post(unfollow_frame(ref))
+            self._connection.release(ref)
 
     def _on_frame(self, frame: Answer, size: int) -> None:
         if isinstance(frame, Acked):
             self._on_acked(frame.ref)
         elif isinstance(frame, Failure):
-            self.failed(frame.as_error())
+            self._on_failure(frame)
         elif isinstance(frame, Busy):
-            self._on_busy(frame)
+            self._ask_again_in(self._backoff.after_s(frame.retry_ms / 1000))
         elif frame.ref != self._ref:
             return  # of a follow that has been ended
         elif isinstance(frame, Events):
@@ -129,8 +137,9 @@ class Subscription:
         self._received = cursor
         self.inbox.put(events, cursor, size)
         self.news.set()
+        self._backoff.reset()
         if self.inbox.full:
-            self._unfollow()
+            self._pause()
 
     def _send_ack(self) -> None:
         """Send what is wanted, one at a time; a paused follow is taken up just for that."""
@@ -144,17 +153,23 @@ class Subscription:
         self._connection.post(ack_frame(self._ack_ref, cursor))
 
     def _on_acked(self, ref: int) -> None:
-        if ref != self._ref:
-            self._connection.post(unfollow_frame(ref))
-            self._connection.release(ref)
         self._ack_ref = None
+        if ref != self._ref:
+            self._leave(ref)
         self.acks.answered()
         self._send_ack()
 
-    def _on_busy(self, frame: Busy) -> None:
-        """Too many followers: ask again when the gateway says."""
+    def _on_failure(self, frame: Failure) -> None:
+        if frame.code in PASSING:
+            for ref in (self._ref, self._ack_ref):  # it may have been an acknowledgement that failed
+                self._leave(ref)
+            self._ask_again_in(self._backoff.next_s())
+        else:
+            self.lost(None)
+            self.failed(frame.as_error())
+
+    def _ask_again_in(self, wait_s: float) -> None:
         self.lost(None)
-        wait_s = self._backoff.after_s(frame.retry_ms / 1000)
         self._retry = asyncio.get_running_loop().call_later(wait_s, self._ask_again)
 
     def _ask_again(self) -> None:

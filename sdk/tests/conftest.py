@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,15 @@ class Follower:
     async def run(self) -> None:
         position = self.start()
         gateway = self.gateway
-        if self.frame.get("after") and gateway.epoch not in (self.frame["after"].split(":")[0], "any"):
+        after = self.frame.get("after", "")
+        if ":" in after and not after.startswith(gateway.epoch):
             gap = {"reason": "epoch", "from": position, "to": 0}
             position = 0
             await self.send({"op": "gap", "ref": self.ref, "gap": gap, "cursor": gateway.cursor(0)})
         else:
-            await self.send({"op": "events", "ref": self.ref, "events": [], "cursor": gateway.cursor(position)})
+            await self.send(
+                {"op": "events", "ref": self.ref, "events": [], "cursor": gateway.cursor(position)}
+            )
         while True:
             async with gateway.appended:
                 await gateway.appended.wait_for(lambda at=position: len(gateway.log) > at)
@@ -179,7 +182,7 @@ class FaultGateway:
             else:
                 tasks[frame["ref"]] = asyncio.create_task(Follower(self, socket, frame).run())
         elif frame["op"] == "unfollow":
-            tasks.pop(frame["ref"]).cancel()
+            tasks.pop(frame["ref"]).cancel()  # a KeyError ends the connection: nobody may leave what is not
         elif frame["op"] == "ack":
             await self.ack(socket, frame, tasks)
         async with self.heard:
@@ -208,7 +211,9 @@ class FaultGateway:
     async def ack(self, socket: web.WebSocketResponse, frame: dict[str, Any], tasks: Any) -> None:
         if frame["ref"] not in tasks:
             detail = f"{frame['ref']} is no follow of this connection"
-            await socket.send_json({"op": "error", "ref": frame["ref"], "code": "unknown_ref", "detail": detail})
+            await socket.send_json(
+                {"op": "error", "ref": frame["ref"], "code": "unknown_ref", "detail": detail}
+            )
             return
         target = next(f["as"] for f in reversed(self.of("follow")) if f["ref"] == frame["ref"])
         self.targets[target] = int(frame["cursor"].split(":")[-1])
@@ -229,6 +234,17 @@ async def faulty(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FaultGateway]
     monkeypatch.setattr("herdr_sdk.backoff.MAX_S", 0.02)  # a test loses more connections than a day
     yield gateway
     await gateway.stop()
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], bool]], Awaitable[None]]:
+    """Wait for something that nobody announces."""
+
+    async def wait(predicate: Callable[[], bool]) -> None:
+        while not predicate():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+    return wait
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The rows of the web-platform tests for event streams, each fed whole, split at every point, and by bytes."""
+"""The web-platform tests for event streams, each fed whole, split at every point, and by bytes."""
 
 from pathlib import Path
 
@@ -16,25 +16,35 @@ def messages(*data: str) -> list[tuple[str, str, str]]:
 # Names are those of the files in web-platform-tests/eventsource.
 CASES: dict[str, Case] = {
     "format-field-parsing": (
-        b"data:\0\ndata:  2\rData:1\ndata\0:2\ndata:1\r\0data:4\nda-ta:3\rdata_5\ndata:3\rdata:\r\n data:32\ndata:4\n\n",
+        b"data:\0\ndata:  2\rData:1\ndata\0:2\ndata:1\r\0data:4\n"
+        b"da-ta:3\rdata_5\ndata:3\rdata:\r\n data:32\ndata:4\n\n",
         messages("\0\n 2\n1\n3\n\n4"),
     ),
     "format-newlines": (b"data:test\r\ndata\ndata:test\r\n\r", messages("test\n\ntest")),
     "format-comments": (
-        b"data:1\r:\0\n:\r\ndata:2\n:" + b"x" * 2048 + b"\rdata:3\n:data:fail\r:" + b"y" * 2048 + b"\ndata:4\n\n",
+        b"data:1\r:\0\n:\r\ndata:2\n:"
+        + b"x" * 2048
+        + b"\rdata:3\n:data:fail\r:"
+        + b"y" * 2048
+        + b"\ndata:4\n\n",
         messages("1\n2\n3\n4"),
     ),
     "format-leading-space": (b"data:\ttest\rdata: \ndata:test\n\n", messages("\ttest\n\ntest")),
     "format-field-data": (b"data:\n\ndata\ndata\n\ndata:test\n\n", messages("", "\n", "test")),
-    "event-data": (b"data:msg\ndata:msg\n\n:\nfalsefield:msg\n\nfalsefield:msg\nData:data\n\ndata\n\ndata:end\n\n",
-                   messages("msg\nmsg", "", "end")),
+    "event-data": (
+        b"data:msg\ndata:msg\n\n:\nfalsefield:msg\n\nfalsefield:msg\nData:data\n\ndata\n\ndata:end\n\n",
+        messages("msg\nmsg", "", "end"),
+    ),
     "format-field-unknown": (
         b"data:test\n data\ndata\nfoobar:xxx\njustsometext\n:thisisacommentyay\ndata:test\n\n",
         messages("test\n\ntest"),
     ),
     "format-bom": (b"\xef\xbb\xbfdata:1\n\n\xef\xbb\xbfdata:2\n\ndata:3\n\n", messages("1", "3")),
     "format-bom-2": (b"\xef\xbb\xbf\xef\xbb\xbfdata:1\n\ndata:2\n\ndata:3\n\n", messages("2", "3")),
-    "format-data-before-final-empty-line": (b"retry:1000\ndata:test1\n\nid:test\ndata:test2", messages("test1")),
+    "format-data-before-final-empty-line": (
+        b"retry:1000\ndata:test1\n\nid:test\ndata:test2",
+        messages("test1"),
+    ),
     "format-null-character": (b"data:\0\n\n", messages("\0")),
     "format-field-id-null": (
         b"id:\0\0\ndata:1\n\nid:x\0\ndata:2\n\nid:\0x\ndata:3\n\nid:x\0x\ndata:4\n\nid: \0\ndata:5\n\n",
@@ -43,7 +53,13 @@ CASES: dict[str, Case] = {
     "format-field-id": ("id: …\ndata:hello\n\n".encode(), [("message", "hello", "…")]),
     "format-field-id-3": (
         b"id:1\ndata:a\n\ndata:b\n\nid:\ndata:c\n\nid:2\ndata:d\n\nid\ndata:e\n\n",
-        [("message", "a", "1"), ("message", "b", "1"), ("message", "c", ""), ("message", "d", "2"), ("message", "e", "")],
+        [
+            ("message", "a", "1"),
+            ("message", "b", "1"),
+            ("message", "c", ""),
+            ("message", "d", "2"),
+            ("message", "e", ""),
+        ],
     ),
     "format-field-event": (b"event:test\ndata:x\n\ndata:x\n\n", [("test", "x", ""), ("message", "x", "")]),
     "format-field-event-empty": (b"event: \ndata:data\n\n", messages("data")),

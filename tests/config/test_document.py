@@ -142,3 +142,4 @@ def test_size_is_bounded() -> None:
 
 def test_places_are_counted_from_one() -> None:
     assert problems_of("!x")[0].startswith("f:1:1: ")
+    assert problems_of("\ufeff!x")[0].startswith("f:1:1: ")  # editors of another system begin files so

@@ -59,7 +59,9 @@ def make_event(clock: FakeClock) -> EventMaker:
             subject=f"src/{seq}.py",
         )
         event = restore_event(seq, lane, clock.wall_us(), None, msgspec.json.encode(envelope))
-        event.deliveries = tuple(Delivery(target, 1000, "ref", (("activity", ("edit*",)),)) for target in targets)
+        event.deliveries = tuple(
+            Delivery(target, 1000, "ref", (("activity", ("edit*",)),)) for target in targets
+        )
         event.replaced_ids = tuple(f"old-{target}" for target in targets)
         return event
 
@@ -67,9 +69,7 @@ def make_event(clock: FakeClock) -> EventMaker:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-async def open_log(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
-) -> AsyncIterator[Opener]:
+async def open_log(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Opener]:
     """Open a fresh log; whatever was opened is closed after the test."""
     opened: list[Log] = []
 

@@ -12,7 +12,9 @@ from herdr.storage.retention import Retention
 MANY = 1 << 30
 
 
-async def fill(log: Log, make_event: Callable[..., Event], lanes: Sequence[int], **kwargs: int) -> list[Event]:
+async def fill(
+    log: Log, make_event: Callable[..., Event], lanes: Sequence[int], **kwargs: int
+) -> list[Event]:
     """Append one event for each lane named, in batches of three."""
     events = [make_event(log.head + 1 + n, lane, **kwargs) for n, lane in enumerate(lanes)]
     for start in range(0, len(events), 3):

@@ -32,7 +32,9 @@ def test_an_accepted_event_is_there_after_a_restart(tmp_path: Path) -> None:
 
 def test_a_stream_begins_with_what_is_there_and_goes_on_with_what_comes(gateway: GatewayProcess) -> None:
     publish(gateway, {"type": "tool.result", "data": 1})
-    request = urllib.request.Request(f"{gateway.url}/v1/events?after=0", headers={"accept": "text/event-stream"})
+    request = urllib.request.Request(
+        f"{gateway.url}/v1/events?after=0", headers={"accept": "text/event-stream"}
+    )
     with urllib.request.urlopen(request, timeout=20) as stream:
         assert _next_data(stream) == 1
         publish(gateway, {"type": "tool.result", "data": 2})

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from herdr.context.watch.files import read_small
-from herdr.context.watch.repository import Repository, excludes_file
+from herdr.context.watch.repository import Repository
 
 RULES_BYTES_MAX = 1024 * 1024  # real ones hold a few KiB; the rest of a longer file is not read
 FOLDERS_MAX = 50_000  # remembered decisions, some MiB; beyond it they are worked out again
@@ -33,13 +33,22 @@ class _Folder(NamedTuple):
 class Ignore:
     """The rules as they are now; made anew when they may have changed. Not shared between threads at once."""
 
-    def __init__(self, root: str, repository: Repository | None, exclude: Sequence[str] = ()) -> None:
-        """`exclude`: absolute paths that are left out with all below them, whatever the rules say."""
+    def __init__(
+        self,
+        root: str,
+        repository: Repository | None,
+        exclude: Sequence[str] = (),
+        user_rules: str | None = None,
+    ) -> None:
+        """`exclude`: absolute paths that are left out with all below them, whatever the rules say.
+
+        `user_rules`: the user's own ignore file, for repositories.
+        """
         self._top = repository.top if repository else root
         prefix = os.path.relpath(root, self._top)
         self._prefix = "" if prefix == "." else prefix.replace(os.sep, "/") + "/"
         self._exclude = tuple(_below(root, exclude))
-        self._outer = tuple(_outer_rules(root, repository))
+        self._outer = tuple(_outer_rules(repository, user_rules))
         self._folders: dict[str, _Folder] = {}
 
     def ignored(self, path: str, is_folder: bool = False) -> bool:
@@ -92,11 +101,11 @@ def _below(root: str, exclude: Sequence[str]) -> Iterator[str]:
             yield relative
 
 
-def _outer_rules(root: str, repository: Repository | None) -> Iterator[_Rules]:
+def _outer_rules(repository: Repository | None, user_rules: str | None) -> Iterator[_Rules]:
     """Yield the weakest rules first; a folder that is no repository has only its `.gitignore` files."""
     if repository is None:
         return
-    for full in (excludes_file(root), f"{repository.common_dir}/info/exclude"):
+    for full in (user_rules, f"{repository.common_dir}/info/exclude"):
         if full is not None and (spec := read_rules(full)):
             yield _Rules("", spec)
 

@@ -37,8 +37,5 @@ class Pace:
         return min(regular, self._ended + SHARE * self.last_s) if self.wanted else regular
 
     def is_due(self, now: float) -> bool:
-        """Tell whether to sweep now. The regular one also renews the watches: a lost notice may have been
-        about a folder."""
-        if now >= self._ended + self._every_s:
-            self.want(distrust=True)
+        """Tell whether to sweep now."""
         return now >= self.next_at()

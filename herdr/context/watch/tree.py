@@ -13,7 +13,14 @@ from herdr.context.watch.changes import FileState
 from herdr.context.watch.files import Absent, Files, presentable
 from herdr.context.watch.ignore import Ignore
 from herdr.context.watch.listing import Listing
-from herdr.context.watch.repository import GitFailed, Head, Repository, find_repository, read_head
+from herdr.context.watch.repository import (
+    GitFailed,
+    Head,
+    Repository,
+    excludes_file,
+    find_repository,
+    read_head,
+)
 from herdr.context.watch.sweep import SLICE_PATHS, Update, look_at, sweep
 from herdr.errors import HerdrError
 
@@ -58,9 +65,11 @@ class Tree:
         self._exclude = exclude
         self._files_max = files_max
         self._hash_bytes_max = hash_bytes_max
-        self._root = ""
+        self.root = ""
+        """Absolute and without links, once opened."""
         self._repository: Repository | None = None
         self._ignore: Ignore | None = None
+        self._user_rules: str | None = None
         self._hint_skips: Counter[str] = Counter()
 
     @property
@@ -77,10 +86,12 @@ class Tree:
         if not os.path.isdir(root):
             raise RootLost("the workspace's folder is not there; it is looked for again until it is back")
         repository = find_repository(root)
-        ignore = Ignore(root, repository, self._exclude)
+        if repository is not None and repository != self._repository:
+            self._user_rules = excludes_file(root)  # runs git, so not at every sweep
+        ignore = Ignore(root, repository, self._exclude, self._user_rules)
         if ignore.root_is_ignored():  # say, a scratch folder within a repository: it stands for itself
             repository, ignore = None, Ignore(root, None, self._exclude)
-        self._root, self._repository, self._ignore = root, repository, ignore
+        self.root, self._repository, self._ignore = root, repository, ignore
 
     def apply(self, updates: Iterable[Update]) -> None:
         """Bring the table up to date; new files beyond the limit are counted and left out."""
@@ -111,9 +122,9 @@ class Tree:
 
     async def _pass(self, how: Literal["git", "walk"], hashing: bool) -> AsyncIterator[list[Update]]:
         self.over_limit = 0
-        listing = Listing(self._root, self._fresh_ignore())
+        listing = Listing(self.root, self._fresh_ignore())
         skipped: Counter[str] = Counter()
-        files = Files(self._root, self._clock, skipped, self._hash_bytes_max)
+        files = Files(self.root, self._clock, skipped, self._hash_bytes_max)
         paths = listing.git_paths() if how == "git" else listing.walked_paths()
         slices = sweep(files, paths, self.table, hashing)
         while (updates := await asyncio.to_thread(self._next, slices)) is not None:
@@ -133,7 +144,7 @@ class Tree:
         return updates
 
     def _check_root(self, updates: Iterable[Update]) -> None:
-        if any(update.state is None for update in updates) and not os.path.isdir(self._root):
+        if any(update.state is None for update in updates) and not os.path.isdir(self.root):
             raise RootLost("the workspace's folder is gone; it is looked for again until it is back")
 
     def _fresh_ignore(self) -> Ignore:
@@ -144,13 +155,13 @@ class Tree:
     async def look(self, hints: Iterable[str]) -> AsyncIterator[Seen]:
         """Look at these absolute paths, slice by slice; apply each before asking for the next."""
         waiting = list(hints)
-        files = Files(self._root, self._clock, self._hint_skips, self._hash_bytes_max)
+        files = Files(self.root, self._clock, self._hint_skips, self._hash_bytes_max)
         for start in range(0, len(waiting), SLICE_PATHS):
             yield await asyncio.to_thread(self._look, files, waiting[start : start + SLICE_PATHS])
 
     def look_again(self, paths: Iterable[str]) -> AsyncIterator[Seen]:
         """Do the same for paths relative to the workspace."""
-        return self.look([f"{self._root}/{path}" for path in paths])
+        return self.look([f"{self.root}/{path}" for path in paths])
 
     def _look(self, files: Files, hints: Sequence[str]) -> Seen:
         updates: list[Update] = []
@@ -174,7 +185,7 @@ class Tree:
         """Return the first files of a new folder, which nobody was watching when they were made."""
         if ".git" in folder.split("/"):
             return []
-        paths = Listing(self._root, self._fresh_ignore()).paths_below(folder)
+        paths = Listing(self.root, self._fresh_ignore()).paths_below(folder)
         try:
             return list(itertools.islice(paths, NEW_FOLDER_FILES_MAX))
         except FileNotFoundError:
@@ -183,9 +194,9 @@ class Tree:
     def _followed(self, hints: Iterable[str]) -> Iterator[str]:
         """Yield those that concern the workspace, relative to it. A known file does even when ignored."""
         ignore = self._fresh_ignore()
-        base = f"{self._root}/"
+        base = f"{self.root}/"
         for hint in hints:
-            path = "" if hint == self._root else hint.removeprefix(base)
+            path = "" if hint == self.root else hint.removeprefix(base)
             if path == hint or not presentable(path):
                 continue
             known = path in ("", ".git") or path in self.table or path in self.folders
@@ -198,15 +209,13 @@ class Tree:
         known = self.folders.get(path)
         if found is not Absent.FOLDER:
             return known is not None
-        return known is None or known != _inode(f"{self._root}/{path}")
+        return known is None or known != _inode(f"{self.root}/{path}")
 
-    async def watched_paths(self) -> list[str]:
-        """Return the absolute folders whose notices are needed, git's own included."""
-        own = [f"{self._root}/{folder}" if folder else self._root for folder in self.folders]
-        return own + await asyncio.to_thread(self._git_folders)
+    async def git_folders(self) -> list[str]:
+        """Return the absolute folders in which git leaves traces when HEAD moves."""
+        return await asyncio.to_thread(self._git_folders)
 
     def _git_folders(self) -> list[str]:
-        """Return the folders in which git leaves traces when HEAD moves."""
         if self._repository is None:
             return []
         git_dir, common_dir = self._repository.git_dir, self._repository.common_dir

@@ -21,7 +21,7 @@ Emit = Callable[[Sequence[WorkspaceEvent]], Awaitable[None]]
 Tap = Callable[[Sequence[Change]], Awaitable[None]]
 
 HINTS_MAX = 20_000  # paths not yet looked at; the kernel's queue holds some 5,000 new files by default
-SUSPECT_HINTS = 1_000  # a fifth of what overflows that queue: from here on even the watches are placed anew
+SUSPECT_HINTS = 4_000  # a rewritten file takes four of that queue's 16,384 places: notices may have been lost
 LOST_RETRY_S = 0.5  # first look for a folder that went away; doubles
 LOST_RETRY_MAX_S = 30.0
 ROUNDS_MAX = 3  # folders that appear faster than they can be watched are left to the next sweep
@@ -151,12 +151,18 @@ class Watcher:
             self._pace.want(distrust=True)
         due = self._window.due_at(busy=False)
         if due is None:
-            if self._pace.is_due(now):
-                await self._reconcile(self._pace.distrust)
+            await self._sweep_if_due(now)
         elif now >= due and not await self._is_held(now):
-            if self._pace.is_due(now):
-                await self._reconcile(self._pace.distrust)
+            await self._sweep_if_due(now)
             await self._flush()
+
+    async def _sweep_if_due(self, now: float) -> None:
+        if not self._pace.is_due(now):
+            return
+        unasked = not self._pace.wanted and not self._window
+        await self._reconcile(self._pace.distrust)
+        if unasked and self._window:  # nobody had hinted at what it found: some watch does not work any more
+            self._pace.want(distrust=True)
 
     def _next_at(self) -> float:
         """Return when something is due though nobody hints."""
@@ -206,18 +212,19 @@ class Watcher:
     async def _reconcile(self, anew: bool) -> None:
         """Sweep; and since a sweep sees new folders before they are watched, watch them and sweep again."""
         if anew:
-            await self._place()
+            await self._place(anew=True)
         for _round in range(ROUNDS_MAX):
             await self._sweep()
             if self._watches.cover(self._tree.folders):
                 break
-            await self._place()
+            await self._place(anew=False)
         await self._check_head()
         self._pace.settle(wanted=not self._watches.cover(self._tree.folders))
 
-    async def _place(self) -> None:
+    async def _place(self, anew: bool) -> None:
         if self._tree.folders:
-            await self._watches.place(await self._tree.watched_paths(), self._tree.folders)
+            others = await self._tree.git_folders()
+            await self._watches.place(self._tree.root, self._tree.folders, others, anew)
 
     async def _sweep(self, baseline: bool = False) -> None:
         started = self._clock.monotonic()

@@ -124,7 +124,10 @@ async def test_restore_verifies_first(open_log, event_at, path, tmp_path, clock)
     with pytest.raises(HerdrError, match="1 damaged events, the first at seq 7"):
         restore(tmp_path / "copy.db", place, clock=clock, new_epoch=lambda: "feedf00d")
     assert not place.exists()
-    assert restore(tmp_path / "copy.db", place, clock=clock, new_epoch=lambda: "feedf00d", force=True).damaged == 1
+    assert (
+        restore(tmp_path / "copy.db", place, clock=clock, new_epoch=lambda: "feedf00d", force=True).damaged
+        == 1
+    )
 
 
 async def test_restore_leaves_no_stale_write_ahead_log(open_log, event_at, path, tmp_path, clock):
@@ -147,4 +150,7 @@ async def test_restore_over_a_wreck_needs_force(open_log, event_at, path, tmp_pa
     with pytest.raises(HerdrError, match="--force"):
         restore(tmp_path / "copy.db", path, clock=clock, new_epoch=lambda: "feedf00d")
     assert path.read_bytes().startswith(b"wreck")
-    assert restore(tmp_path / "copy.db", path, clock=clock, new_epoch=lambda: "feedf00d", force=True).events == 500
+    assert (
+        restore(tmp_path / "copy.db", path, clock=clock, new_epoch=lambda: "feedf00d", force=True).events
+        == 500
+    )

@@ -18,7 +18,8 @@ from herdr.storage.sqlite.log import SqliteLog
 BOUNDS = Retention(max_age_s=60, max_events=40, max_bytes=1 << 30)
 LANES = st.lists(st.integers(0, 2), max_size=12)
 PUTS = st.lists(
-    st.builds(Put, st.sampled_from("ab"), st.sampled_from("xyz"), st.none() | st.binary(max_size=9)), max_size=4
+    st.builds(Put, st.sampled_from("ab"), st.sampled_from("xyz"), st.none() | st.binary(max_size=9)),
+    max_size=4,
 )
 HASHES = st.lists(st.integers(-20, 20), max_size=5)
 PLACES = st.integers(0, 90)

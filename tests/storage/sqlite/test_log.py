@@ -59,7 +59,11 @@ def deny(action: int, word: str | None):
 
 @pytest.mark.parametrize(
     ("action", "word"),
-    [(sqlite3.SQLITE_TRANSACTION, "COMMIT"), (sqlite3.SQLITE_INSERT, "ids"), (sqlite3.SQLITE_INSERT, "events")],
+    [
+        (sqlite3.SQLITE_TRANSACTION, "COMMIT"),
+        (sqlite3.SQLITE_INSERT, "ids"),
+        (sqlite3.SQLITE_INSERT, "events"),
+    ],
 )
 async def test_a_failed_batch_leaves_nothing_and_the_connection_is_replaced(open_log, event_at, action, word):
     log = await open_log()

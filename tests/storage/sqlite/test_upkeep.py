@@ -114,7 +114,9 @@ async def test_ids_are_bounded_by_count_too_and_the_oldest_go(open_log, event_at
     log = await open_log(retention=Retention(max_events=2000))
     for seq in range(0, 12_000, 250):
         now = clock.wall_us()
-        await log.append(Batch(ids=[RememberedId((n * 2**40) % 2**62, n, now) for n in range(seq, seq + 250)]))
+        await log.append(
+            Batch(ids=[RememberedId((n * 2**40) % 2**62, n, now) for n in range(seq, seq + 250)])
+        )
         await tidy_until_done(log)
         clock.advance(2)
     await tidy_until_done(log)

@@ -1,0 +1,63 @@
+"""`python -m bench`: measures Herdr and its peers, and prints JSON and a Markdown table."""
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench import publish
+from bench.plan import Plan
+from bench.report import Line, as_json, machine, table
+
+RESULTS = Path(__file__).with_name("results")
+
+MEASURES: dict[str, Callable[[Plan], list[Line]]] = {
+    "pipelined": publish.pipelined,
+    "batched": publish.batched,
+    "single": publish.single,
+    "one-at-a-time": publish.one_at_a_time,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what was asked for; targets that are missed do not change the exit code."""
+    given = _arguments().parse_args(argv)
+    _raise_file_limit()
+    RESULTS.mkdir(exist_ok=True)
+    lines: list[Line] = []
+    about = machine()
+    with tempfile.TemporaryDirectory(dir=RESULTS, prefix="run-") as folder:
+        plan = Plan(Path(folder), 2 if given.quick else given.repeats, 0.15 if given.quick else 1.0)
+        for name in given.only or MEASURES:
+            began = time.monotonic()
+            lines += MEASURES[name](plan)
+            print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+    about["load_average_after"] = machine()["load_average"]
+    result = as_json(lines, about)
+    kept = RESULTS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.json"
+    kept.write_bytes(result)
+    print(result.decode())
+    print(f"\n{table(lines)}\n")
+    return 0
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a smoke run of about a minute")
+    parser.add_argument("--only", action="append", choices=list(MEASURES), help="measure this; repeatable")
+    parser.add_argument("--repeats", type=int, default=3, help="interleaved repeats, of which the median counts")
+    return parser
+
+
+def _raise_file_limit() -> None:
+    """A thousand followers need as many sockets."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
