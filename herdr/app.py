@@ -114,13 +114,14 @@ async def build_bus(
     debounce: Debounce[Pending] = Debounce(
         section.debounce_ms / 1000, section.debounce_max_ms / 1000, section.buffer_size
     )
-    intake = Intake(lanes, debounce, Overflow(), FairBucket(section.p2_per_s), new_id, section.buffer_size)
+    bucket = FairBucket(section.p2_per_s)
+    intake = Intake(lanes, debounce, Overflow(), bucket, new_id, ids.find, section.debounce_ms > 0)
     tail = Tail(log.head, section.buffer_size)
     pages = Pages(log, tail, clock)
     deadlines = Deadlines(clock)
-    judge = Judge(log.epoch, ids.find, versions, new_id)
+    judge = Judge(log.epoch, ids.find, versions, intake.own)
     writer = Writer(log, lanes, judge, ids, versions, clock, AfterCommit(tail, pages, deadlines))
-    publisher = Publisher(lanes, intake, writer, clock, new_id)
+    publisher = Publisher(lanes, intake, writer, clock)
     rulebook = Rulebook(await log.load("route"), file_rules)
     publisher.use_table(rulebook.table)
     targets = Targets(await log.load("target"))
@@ -144,7 +145,7 @@ def build_health(
         return {"kind": "sqlite", "first": log.first, "head": log.head, "bytes": sum(sizes)}
 
     def extra() -> Mapping[str, Any]:
-        return {"workspaces": watching.state(), "warnings": list(warnings)}
+        return {"workspaces": watching.state(), "troubles": watching.troubles(), "warnings": list(warnings)}
 
     return Health(bus, streams, started=clock.monotonic(), store=store, extra=extra)
 

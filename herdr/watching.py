@@ -97,6 +97,14 @@ class Watching:
             for name, (watcher, _) in self._running.items()
         }
 
+    def troubles(self) -> list[str]:
+        """Return what keeps folders from being followed, in words; empty when all is well."""
+        return [
+            f"workspace {name}: {self._paths[name]} is missing; it is looked for until it is back"
+            for name, (watcher, _) in self._running.items()
+            if watcher.state().status == "lost"
+        ]
+
     async def _publish(self, workspace: str, events: Sequence[WorkspaceEvent]) -> None:
         drafts = [
             Draft(

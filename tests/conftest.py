@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that tests can import `gateway` and other test parts
 
-from gateway import GatewayProcess, running_gateway  # noqa: E402
+from gateway import GatewayProcess, running_gateway
 
 
 @pytest.fixture

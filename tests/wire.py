@@ -37,18 +37,14 @@ def call(
     body: Any = None,
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
-    """Send one request; a body that is not bytes (or an iterator of chunks) goes as JSON."""
+    """Send one request; a body that is not bytes goes as JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
     sent = dict(headers or {})
-    if body is not None and not isinstance(body, bytes | Iterator):
+    if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
         sent.setdefault("content-type", "application/json")
     with contextlib.closing(connection):
-        # An early refusal ends the request while it is being sent; the answer is there all the same.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.request(method, path, body, sent, encode_chunked=isinstance(body, Iterator))
-        if connection._HTTPConnection__state == "Request-started":  # type: ignore[attr-defined]
-            connection._HTTPConnection__state = "Request-sent"  # type: ignore[attr-defined]
+        connection.request(method, path, body, sent)
         return _answer(connection.getresponse())
 
 
@@ -61,7 +57,8 @@ def _answer(response: http.client.HTTPResponse) -> Answer:
 def send_raw(gateway: GatewayProcess, data: bytes, *, finish: bool = False) -> Answer:
     """Send bytes on a socket of their own and return what is answered; `finish` closes our side first."""
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_S) as sock:
-        sock.sendall(data)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            sock.sendall(data)  # an early refusal ends it half-way; the answer is there all the same
         if finish:
             sock.shutdown(socket.SHUT_WR)
         response = http.client.HTTPResponse(sock)
@@ -214,17 +211,23 @@ class Stream:
 class Socket:
     """One `/v1/connect` in JSON. Frames that nobody asked for yet are kept by ref."""
 
-    def __init__(self, gateway: GatewayProcess, headers: Mapping[str, str] | None = None) -> None:
-        self.ws: ClientConnection = connect_websocket(
+    def __init__(
+        self, gateway: GatewayProcess, headers: Mapping[str, str] | None = None, max_queue: int | None = None
+    ) -> None:
+        self._connecting = connect_websocket(
             f"ws://127.0.0.1:{gateway.port}/v1/connect",
             subprotocols=["herdr.v1.json"],  # type: ignore[list-item]
             additional_headers=dict(headers or {}),
             proxy=None,
             max_size=None,
             open_timeout=PATIENCE_S,
+            ping_interval=None,
+            close_timeout=1,
+            max_queue=max_queue,  # received frames beyond which the socket is not read
         )
 
     def __enter__(self) -> "Socket":
+        self.ws: ClientConnection = self._connecting.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,8 +5,8 @@ together, of two publishers with one `based_on` exactly one is accepted, and of 
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
-from herdr.bus.envelope import own_event
 from herdr.bus.pending import Pending
 from herdr.bus.versions import Version, Versions
 from herdr.clock import rfc3339
@@ -14,6 +14,14 @@ from herdr.event import Conflict, Event, Receipt
 
 Id = tuple[str, str]
 """(`source`, `id`): what makes an event the same event."""
+
+
+class OwnEvent(Protocol):
+    """Makes an event of the gateway's own, addressed to the named targets."""
+
+    def __call__(self, type_: str, data: Any, *, to: tuple[str, ...], subject: str, workspace: str) -> Event:
+        """Return the event; it has no `seq` yet."""
+        ...
 
 
 class Decision:
@@ -36,12 +44,12 @@ class Judge:
         epoch: str,
         find_id: Callable[[str, str], int | None],
         versions: Versions,
-        new_id: Callable[[], str],
+        own_event: OwnEvent,
     ) -> None:
         self._epoch = epoch
         self._find_id = find_id
         self._versions = versions
-        self._new_id = new_id
+        self._own_event = own_event
 
     def decide(
         self, items: Iterable[Pending], next_seq: int, accepted_us: int, old_ids: Mapping[Id, int]
@@ -113,9 +121,8 @@ class Judge:
             "by": {"source": event.source, "id": event.id, "type": event.type, "based_on": item.based_on},
             "current": {"seq": conflict.seq, "source": conflict.source, "time": conflict.time},
         }
-        return own_event(
+        return self._own_event(
             "conflict.detected",
-            self._new_id(),
             data,
             to=(event.source, conflict.source),
             subject=conflict.subject,

@@ -1,11 +1,12 @@
 """Pure: from a draft to the event that goes into a lane, encoded here once for every reader."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from herdr.bus.classify import class_of, tags_of
+from herdr.bus.classify import tags_of
 from herdr.event import LANE_NAMES, TAGS_MAX, Delivery, Draft, Envelope, Event, Lane, single_line
 
 OWN_SOURCE = "herdr"
@@ -67,20 +68,15 @@ def build_event(
     )
 
 
-def own_event(
-    type_: str,
-    event_id: str,
-    data: Any,
-    *,
-    lane: Lane = Lane.P0,
-    to: tuple[str, ...] = (),
-    subject: str | None = None,
-    workspace: str = "default",
-) -> Event:
-    """Return an event that the gateway itself publishes, addressed to the targets of the given names."""
-    draft = Draft(type_, subject=subject, workspace=workspace, data=msgspec.Raw(_encode(data)))
-    deliveries = tuple(Delivery(name, OWN_TIMEOUT_MS) for name in dict.fromkeys(to))
-    return build_event(draft, OWN_SOURCE, event_id, class_of(type_), tags_of(type_), lane, deliveries)
+def own_draft(type_: str, data: Any, subject: str | None = None, workspace: str = "default") -> Draft:
+    """Return the draft of an event that the gateway itself publishes."""
+    return Draft(type_, subject=subject, workspace=workspace, data=Raw(_encode(data)))
+
+
+def address(to: Iterable[str], routed: Iterable[Delivery]) -> tuple[Delivery, ...]:
+    """Return deliveries to the named targets, and then the routing table's to all others."""
+    addressed = {name: Delivery(name, OWN_TIMEOUT_MS) for name in to}
+    return (*addressed.values(), *(delivery for delivery in routed if delivery.target not in addressed))
 
 
 def redacted_body(event: Event) -> bytes:

@@ -2,20 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from herdr.bus.classify import class_of, default_lane
 from herdr.bus.debounce import Closed, Debounce
-from herdr.bus.envelope import build_event, tags_for
+from herdr.bus.envelope import OWN_SOURCE, address, build_event, own_draft, tags_for
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.overflow import Collected, Overflow
 from herdr.bus.pending import Pending, Submission
 from herdr.bus.rate_limit import FairBucket
 from herdr.bus.route import Routing, RoutingTable, Subject
 from herdr.bus.versions import content_hash, makes_version
-from herdr.event import Draft, Lane, Receipt
+from herdr.event import Draft, Event, Lane, Receipt
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,9 +31,10 @@ class Intake:
         overflow: Overflow,
         bucket: FairBucket,
         new_id: Callable[[], str],
-        release_below: int,
+        find_id: Callable[[str, str], int | None],
+        debounces: bool = True,
     ) -> None:
-        """`release_below`: with so many events in the lanes, what is held stays held."""
+        """`find_id` tells the `seq` of an event that was committed lately."""
         self.table = RoutingTable()
         self.dropped: Counter[str] = Counter()
         """Events not stored, by reason."""
@@ -41,7 +43,8 @@ class Intake:
         self._overflow = overflow
         self._bucket = bucket
         self._new_id = new_id
-        self._release_below = release_below
+        self._find_id = find_id
+        self._debounces = debounces
 
     def take_in(
         self, draft: Draft, source: str, submission: Submission, index: int, now: float
@@ -52,11 +55,11 @@ class Intake:
         wish = Lane[draft.priority] if draft.priority is not None else default_lane(draft.type)
         routing = self.table.route(Subject(draft, source, class_, tags), wish)
         event_id = self._new_id() if draft.id is UNSET else draft.id
-        if routing.lane is not Lane.P0:
-            held = self._hold_or_drop(draft, source, event_id, routing, now)
-            if isinstance(held, Receipt):
-                submission.settle(index, held)
-                return None
+        # What is in the log already goes straight on, to be answered `duplicate`: a retry is not a new event
+        holds = routing.lane is not Lane.P0 and self._find_id(source, event_id) is None
+        if holds and (refusal := self._hold_or_drop(draft, source, event_id, routing, now)) is not None:
+            submission.settle(index, refusal)
+            return None
         event = build_event(draft, source, event_id, class_, tags, routing.lane, routing.deliveries)
         pending = Pending(event)
         if makes_version(draft):
@@ -67,13 +70,29 @@ class Intake:
             pending.rejects = (
                 draft.if_stale or ("notify" if class_ == "environment" else "reject")
             ) == "reject"
-        if routing.lane is not Lane.P0 and _is_debounced(draft):
+        if holds and self._is_debounced(draft):
             self._debounce_one(pending, now)
             submission.settle(index, Receipt("deferred", event_id))
             return None
         pending.submission = submission
         pending.index = index
         return pending if self.offer(pending) is Admission.WAIT else None
+
+    def own(
+        self,
+        type_: str,
+        data: Any,
+        *,
+        lane: Lane = Lane.P0,
+        to: tuple[str, ...] = (),
+        subject: str | None = None,
+        workspace: str = "default",
+    ) -> Event:
+        """Return an event of the gateway's own: for the named targets, and for whom the table sends it to."""
+        draft = own_draft(type_, data, subject, workspace)
+        class_, tags = class_of(type_), tags_for(draft)
+        routed = self.table.route(Subject(draft, OWN_SOURCE, class_, tags), lane).deliveries
+        return build_event(draft, OWN_SOURCE, self._new_id(), class_, tags, lane, address(to, routed))
 
     def offer(self, pending: Pending) -> Admission:
         """Put an event into its lane, or answer that it was dropped; WAIT leaves everything to the caller."""
@@ -89,7 +108,7 @@ class Intake:
 
         What is held was answered `deferred` and is never refused, so it must not outgrow the lanes either.
         """
-        if len(self._lanes) >= self._release_below:
+        if self._lanes.is_full:
             return False
         for closed in self._debounce.due(now):
             self._release(closed)
@@ -115,7 +134,7 @@ class Intake:
         """Apply the rate limit of P2. An open debounce window has its place under the limit already."""
         if routing.lane is not Lane.P2:
             return None
-        subject = draft.subject if _is_debounced(draft) else None
+        subject = draft.subject if self._is_debounced(draft) else None
         if subject is not None and self._debounce.is_open((source, draft.workspace, subject)):
             return None
         if self._bucket.take(source, now):
@@ -155,6 +174,5 @@ class Intake:
     def _admit(self, pending: Pending) -> None:
         self._lanes.admit(pending.event.lane, pending, len(pending.event.body))
 
-
-def _is_debounced(draft: Draft) -> bool:
-    return draft.type == "file.changed" and draft.subject is not None
+    def _is_debounced(self, draft: Draft) -> bool:
+        return draft.type == "file.changed" and draft.subject is not None and self._debounces

@@ -72,13 +72,18 @@ class Lanes(Generic[T]):
         return self._bytes
 
     @property
+    def is_full(self) -> bool:
+        """Whether P2 is refused now."""
+        return self._count >= self._buffer_size or self._bytes >= self._bytes_max
+
+    @property
     def has_p0(self) -> bool:
         """Whether a P0 item waits."""
         return bool(self._lanes[_P0])
 
     def offer(self, lane: int, item: T, size: int) -> Admission:
         """Append the item to its lane if there is room; `size` is its bytes."""
-        if self._count >= self._buffer_size or self._bytes >= self._bytes_max:
+        if self.is_full:
             answer = self._when_full(lane)
             if answer is not _ADMITTED:
                 return answer

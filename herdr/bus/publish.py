@@ -2,10 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from herdr.bus.envelope import own_event
 from herdr.bus.intake import Intake
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.pending import Pending, Submission
@@ -23,9 +22,7 @@ SMALL_BODY = 4096  # bytes; decoding less than this takes microseconds and needs
 class Publisher:
     """Takes drafts in order, and waits for the writer on their behalf."""
 
-    def __init__(
-        self, lanes: Lanes[Pending], intake: Intake, writer: Writer, clock: Clock, new_id: Callable[[], str]
-    ) -> None:
+    def __init__(self, lanes: Lanes[Pending], intake: Intake, writer: Writer, clock: Clock) -> None:
         self.accepted = Rate()
         self.receipts: Counter[str] = Counter()
         """Receipts by status."""
@@ -33,7 +30,6 @@ class Publisher:
         self._intake = intake
         self._writer = writer
         self._clock = clock
-        self._new_id = new_id
         self._gate = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = float("inf")
@@ -69,7 +65,7 @@ class Publisher:
 
     def announce(self, type_: str, data: Any, *, lane: Lane = Lane.P1, to: tuple[str, ...] = ()) -> None:
         """Publish an event of the gateway's own, addressed to the named targets."""
-        self._intake.offer(Pending(own_event(type_, self._new_id(), data, lane=lane, to=to)))
+        self._intake.offer(Pending(self._intake.own(type_, data, lane=lane, to=to)))
         self._writer.wake()
 
     def use_table(self, table: RoutingTable) -> None:

@@ -2,15 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 
+from herdr.bus.bus import Bus
 from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
-from herdr.bus.publish import Publisher
-from herdr.bus.subscriptions import Subscriptions
 from herdr.errors import HerdrError, InvalidInput
 from herdr.web.asgi import Receive, Scope, Send
 from herdr.web.auth import Access, Caller
@@ -45,20 +44,10 @@ _encode = msgspec.json.Encoder().encode
 class Connect:
     """The WebSocket application of `/v1/connect`."""
 
-    def __init__(
-        self,
-        publisher: Publisher,
-        subscriptions: Subscriptions,
-        streams: Streams,
-        access: Access,
-        epoch: str,
-        data_max: int,
-    ) -> None:
-        self._publisher = publisher
-        self._subscriptions = subscriptions
+    def __init__(self, bus: Bus, streams: Streams, access: Access, data_max: int) -> None:
+        self._bus = bus
         self._streams = streams
         self._access = access
-        self._epoch = epoch
         self._data_max = data_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,16 +61,9 @@ class Connect:
         offered = scope.get("subprotocols") or []
         chosen = next((p for p in offered if p in (JSON_PROTOCOL, MSGPACK_PROTOCOL)), None)
         await send({"type": "websocket.accept", "subprotocol": chosen})
+        binary = chosen == MSGPACK_PROTOCOL
         channel = Connection(
-            self._publisher,
-            self._subscriptions,
-            self._streams,
-            caller,
-            self._epoch,
-            send,
-            self._data_max,
-            binary=chosen == MSGPACK_PROTOCOL,
-            abort=scope.get("herdr.abort"),
+            self._bus, self._streams, caller, send, self._data_max, binary, scope.get("herdr.abort")
         )
         self._streams.websocket += 1
         try:
@@ -116,24 +98,21 @@ class Connection:
 
     def __init__(
         self,
-        publisher: Publisher,
-        subscriptions: Subscriptions,
+        bus: Bus,
         streams: Streams,
         caller: Caller,
-        epoch: str,
         send: Send,
         data_max: int,
-        *,
         binary: bool,
-        abort: Any,
+        abort: Callable[[], None] | None,
     ) -> None:
         self.written_at = streams.now()
         self.writing_since: float | None = None
-        self._publisher = publisher
-        self._subscriptions = subscriptions
+        self._publisher = bus.publisher
+        self._subscriptions = bus.subscriptions
+        self._epoch = bus.epoch
         self._streams = streams
         self._caller = caller
-        self._epoch = epoch
         self._send = send
         self._data_max = data_max
         self._binary = binary

@@ -132,7 +132,7 @@ def _parse_slowly(data: bytes, error: Exception) -> Frame:
 
 
 def _explain(op: Any, ref: Ref | None, loose: dict[str, Any], error: Exception) -> InvalidInput:
-    if op in LATER:
+    if isinstance(op, str) and op in LATER:
         return InvalidInput(f"{op!r} is not in this version of the gateway", "unsupported")
     if op not in ("publish", "follow", "ack", "unfollow", "attrs", "ping"):
         return InvalidInput(

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from herdr.web.asgi import Scope
 from herdr.web.problems import Refused
 
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
-
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@/\[\]\s]+)(?::[0-9]{0,5})?")
 
 
@@ -19,7 +17,7 @@ class Guard:
     """Checks the two headers of every request, WebSocket handshakes included."""
 
     def __init__(self, allowed_hosts: Iterable[str]) -> None:
-        self._hosts = frozenset(host.lower() for host in allowed_hosts)
+        self._hosts = frozenset(host.lower().strip("[]") for host in allowed_hosts)
 
     def check(self, scope: Scope) -> None:
         """Raise Refused when the request does not come from where it may."""
@@ -53,6 +51,6 @@ class Guard:
 
 
 def _without_port(host: str) -> str:
-    """Return the host in lower case, or "" where the text is not just a host and perhaps a port."""
+    """Return the host in lower case without brackets, or "" where the text is not just a host and perhaps a port."""
     found = _HOST.fullmatch(host)
-    return found[1].lower() if found else ""
+    return found[1].lower().strip("[]") if found else ""

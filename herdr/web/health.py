@@ -53,11 +53,12 @@ class Health:
         depths = publisher.depths
         extra = dict(self._extra())
         warnings = extra.pop("warnings", [])
-        status = "failing" if self._bus.failure else "degraded" if warnings else "ok"
-        reasons = [*([self._bus.failure] if self._bus.failure else []), *warnings]
+        reasons = [why for why in (self._bus.failure, *extra.pop("troubles", ())) if why]
+        status = "failing" if self._bus.failure else "degraded" if reasons else "ok"
         return {
             "status": status,
             "reasons": reasons,
+            "warnings": warnings,
             "version": __version__,
             "uptime_s": round(now - self._started, 3),
             "connections": {"sse": self._streams.sse, "websocket": self._streams.websocket},

@@ -82,7 +82,7 @@ def endpoints(
 
 def websockets(bus: Bus, streams: Streams, access: Access, data_max: int) -> dict[str, Any]:
     """Return the WebSocket applications by path."""
-    return {"/v1/connect": Connect(bus.publisher, bus.subscriptions, streams, access, bus.epoch, data_max)}
+    return {"/v1/connect": Connect(bus, streams, access, data_max)}
 
 
 class Description:

@@ -158,6 +158,7 @@ def server_config(app: Any, body_max: int) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # whoever may say where a request comes from could pass for the container's host
         date_header=True,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_S,

@@ -123,7 +123,7 @@ async def test_acknowledging_without_a_target_is_a_mistake(faulty) -> None:
 
 async def test_who_waits_for_an_acknowledgement_hears_of_a_failed_follow(faulty, monkeypatch) -> None:
     async def refuse(socket, frame, tasks):
-        error = {"op": "error", "ref": frame["ref"], "code": "invalid_cursor", "detail": "That is no cursor."}
+        error = {"op": "error", "ref": frame["ref"], "code": "bad_cursor", "detail": "That is no cursor."}
         await socket.send_json(error)
 
     monkeypatch.setattr(faulty, "ack", refuse)

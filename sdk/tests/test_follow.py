@@ -173,12 +173,12 @@ async def test_an_error_is_raised_after_what_had_arrived(faulty) -> None:
         await faulty.wait(lambda: faulty.of("follow"))
         ref = faulty.of("follow")[0]["ref"]
         await faulty.sockets[0].send_json(
-            {"op": "error", "ref": ref, "code": "invalid_cursor", "detail": "Broken."}
+            {"op": "error", "ref": ref, "code": "bad_cursor", "detail": "Broken."}
         )
         with pytest.raises(ServerError, match="Broken") as caught:
             while True:
                 await anext(events)
-        assert caught.value.code == "invalid_cursor"
+        assert caught.value.code == "bad_cursor"
         with pytest.raises(ServerError):
             await anext(events)
 

@@ -125,8 +125,14 @@ def read_rules(full: str) -> GitIgnoreSpec | None:
     if not raw:
         return None
     text = raw.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = [_plain(line) for line in text.split("\n")]
     return _compile(lines) or _compile([line for line in lines if _compile([line])])
+
+
+def _plain(line: str) -> str:
+    """`dir/**` means all that is in the folder, not the folder, which pathspec takes it for as well."""
+    line = line.removesuffix("\r")
+    return f"{line}/*" if line.endswith("/**") else line
 
 
 def _compile(lines: Sequence[str]) -> GitIgnoreSpec | None:

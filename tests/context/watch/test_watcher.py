@@ -1,4 +1,4 @@
-"""The watcher on a real repository, with real notices. Every test waits for what it expects, never for time."""
+"""The watcher on a real repository, with real notices; every test waits for what it expects."""
 
 import asyncio
 import os
@@ -253,8 +253,7 @@ async def test_polling_finds_changes_too(root: Path, start: Any) -> None:
 
 async def test_a_name_that_is_not_utf8_does_not_end_the_watching(root: Path, start: Any) -> None:
     async with start(root) as watched:
-        with open(os.fsencode(root) + b"/\xff\xfe", "w") as odd:
-            odd.write("x")
+        os.close(os.open(os.fsencode(root) + b"/\xff\xfe", os.O_CREAT | os.O_WRONLY))
         (root / "README").write_text("after\n")
         assert await watched.take(1) == [changed("modified", "README", "after\n")]
         (root / "src" / "a.py").write_text("later\n")
