@@ -59,10 +59,10 @@ class Judge:
         for item in items:
             event = item.event
             key = (event.source, event.id)
-            known = decision.ids.get(key) or self._find_id(*key) or old_ids.get(key)
+            known = self._find_id(*key) or old_ids.get(key) or decision.ids.get(key)
             if known:
                 receipt = Receipt("duplicate", event.id, known, self._epoch)
-                decision.ids.update(((event.source, replaced), known) for replaced in event.replaced_ids)
+                self._note_replaced(event, known, decision)
             else:
                 receipt = self._admit(item, decision, next_seq, accepted_us)
             decision.answers.append((item, receipt))
@@ -88,8 +88,11 @@ class Judge:
         event.accepted_us = accepted_us
         decision.events.append(event)
         decision.ids[event.source, event.id] = event.seq
-        for replaced in event.replaced_ids:
-            decision.ids[event.source, replaced] = event.seq
+        self._note_replaced(event, event.seq, decision)
+
+    def _note_replaced(self, event: Event, seq: int, decision: Decision) -> None:
+        for replaced in event.replaced_ids:  # one that was stored by itself before keeps its own seq
+            decision.ids.setdefault((event.source, replaced), seq)
 
     def _version(self, workspace: str, subject: str, decision: Decision) -> Version | None:
         return decision.versions.get((workspace, subject)) or self._versions.get(workspace, subject)

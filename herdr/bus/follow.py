@@ -20,6 +20,8 @@ PAGES_SHARED_MAX = (
     64  # distinct places times selections; a page is at most 256 KiB and its encodings as much again
 )
 
+FULL = -1  # stands for the head under which a page is shared that ends before it; an empty log's head is 0
+
 
 class Gap(NamedTuple):
     """Events that a follower asked for and cannot get: said once, before it goes on from `positions`."""
@@ -92,7 +94,7 @@ class Pages:
         head = self._tail.head
         shareable = not aged and limit == EVENTS_MAX and self._tail.covers(start)
         if shareable:
-            known = self._shared.get((selection, start, 0)) or self._shared.get((selection, start, head))
+            known = self._shared.get((selection, start, FULL)) or self._shared.get((selection, start, head))
             if known is not None:
                 return known
         if self._tail.covers(start):
@@ -103,7 +105,7 @@ class Pages:
         if shareable:
             if len(self._shared) >= PAGES_SHARED_MAX:
                 self._shared.clear()
-            self._shared[selection, start, head if page.reached_head else 0] = page
+            self._shared[selection, start, head if page.reached_head else FULL] = page
         return page
 
     def _build(self, events: list[Event], chooser: Chooser, start: Positions, aged: bool, head: int) -> Page:

@@ -144,11 +144,11 @@ def _matching(candidates: Iterable[_Compiled], subject: Subject, wish: Lane) -> 
     payload: Any = msgspec.UNSET
     found = []
     for rule in candidates:
+        if not all(test(_field(subject, wish, name)) for name, test in rule.fields):
+            continue
         if rule.data and payload is msgspec.UNSET:
             payload = _decoded(subject.draft.data)
-        if all(test(_field(subject, wish, name)) for name, test in rule.fields) and all(
-            test(_dig(payload, path)) for path, test in rule.data
-        ):
+        if all(test(_dig(payload, path)) for path, test in rule.data):
             found.append(rule)
     return found
 

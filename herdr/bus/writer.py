@@ -39,6 +39,7 @@ class Writer:
         versions: Versions,
         clock: Clock,
         on_commit: Callable[[list[Event]], None],
+        retry_s: float = RETRY_S,
     ) -> None:
         self._log = log
         self._lanes = lanes
@@ -47,6 +48,7 @@ class Writer:
         self._versions = versions
         self._clock = clock
         self._on_commit = on_commit
+        self._retry_s = retry_s
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._puts: dict[tuple[str, str], tuple[bytes | None, list[asyncio.Future[None]]]] = {}
@@ -104,7 +106,7 @@ class Writer:
         if self.failure is not None:
             await self._probe()
         try:
-            async with asyncio.timeout(RETRY_S if self.failure is not None else IDLE_UPKEEP_S):
+            async with asyncio.timeout(self._retry_s if self.failure is not None else IDLE_UPKEEP_S):
                 await self._wake.wait()
         except TimeoutError:
             pass
@@ -146,7 +148,7 @@ class Writer:
         decision = self._judge.decide(items, self._log.head + 1, self._clock.wall_us(), old_ids)
         await self._commit(items, decision, puts, waiting)
         if self.failure is not None:
-            await asyncio.sleep(RETRY_S)  # what must not be lost went back into its lane
+            await asyncio.sleep(self._retry_s)  # what must not be lost went back into its lane
 
     def _take_puts(self) -> tuple[list[Put], list["asyncio.Future[None]"]]:
         puts: list[Put] = []

@@ -19,6 +19,7 @@ class MemoryLog:
         self._retention = retention
         self._clock = clock
         self._events: dict[int, Event] = {}
+        self._size = 0
         self._state: dict[tuple[str, str], bytes] = {}
         self._ids: dict[int, tuple[int, int]] = {}
 
@@ -28,6 +29,7 @@ class MemoryLog:
         if [event.seq for event in batch.events] != list(expected):
             raise ValueError(f"a batch must carry on at seq {self.head + 1} without gaps")
         self._events.update({event.seq: event for event in batch.events})
+        self._size += sum(len(event.body) for event in batch.events)
         self.head += len(batch.events)
         for kind, key, value in batch.puts:
             if value is None:
@@ -78,13 +80,14 @@ class MemoryLog:
         event = self._events.get(seq)
         if event is None:
             return False
+        self._size += len(body) - len(event.body)
         self._events[seq] = restore_event(seq, event.lane, event.accepted_us, encode_extra(event), body)
         return True
 
     async def tidy(self, calm: bool) -> bool:
         """See `Log.tidy`; all that is due happens at once."""
         while self._retention and self._events and self._is_over(self._retention):
-            del self._events[self.first]
+            self._size -= len(self._events.pop(self.first).body)
             self.first += 1
         if self._clock is not None:
             horizon = self._clock.wall_us() - IDS_KEPT_US
@@ -98,7 +101,7 @@ class MemoryLog:
         return (
             len(self._events) > bounds.max_events
             or self._events[self.first].accepted_us < horizon
-            or sum(len(event.body) for event in self._events.values()) > bounds.max_bytes
+            or self._size > bounds.max_bytes
         )
 
     async def close(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from herdr.web.problems import CONTENT_TYPE, Refused, problem_of
 
@@ -88,6 +89,15 @@ class GatewayProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
+class GatewayWebSocket(WebSocketsSansIOProtocol):
+    """One WebSocket, which the application can cut when its reader has stalled."""
+
+    async def run_asgi(self) -> None:
+        """Serve the connection."""
+        self.scope["herdr.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        await super().run_asgi()
+
+
 class GatewayServer(uvicorn.Server):
     """A uvicorn server that says goodbye to its streams first, and ends with exit code 0 on SIGTERM."""
 
@@ -150,7 +160,7 @@ def server_config(app: Any, body_max: int) -> uvicorn.Config:
         app,
         loop="uvloop",
         http=GatewayProtocol,
-        ws="websockets-sansio",
+        ws=GatewayWebSocket,
         ws_max_size=body_max,
         ws_ping_interval=20.0,
         ws_per_message_deflate=False,  # loopback: compression costs more than the bytes

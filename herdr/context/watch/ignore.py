@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pathspec import GitIgnoreSpec
+from pathspec import GitIgnoreSpec, RegexPattern
 
 from herdr.context.watch.files import read_small
 from herdr.context.watch.repository import Repository
@@ -18,10 +18,15 @@ RULES_BYTES_MAX = 1024 * 1024  # real ones hold a few KiB; the rest of a longer 
 FOLDERS_MAX = 50_000  # remembered decisions, some MiB; beyond it they are worked out again
 
 
+class _Pattern(NamedTuple):
+    regex: "re.Pattern[str]"
+    ignore: bool
+
+
 class _Rules(NamedTuple):
     base: str
     """The folder that the patterns are relative to, itself relative to `top`."""
-    spec: GitIgnoreSpec
+    patterns: list[_Pattern]
 
 
 class _Folder(NamedTuple):
@@ -88,8 +93,8 @@ class Ignore:
 
     def _own_rules(self, path: str) -> Iterator[_Rules]:
         base = f"{path}/" if path else ""
-        if spec := read_rules(f"{self._top}/{base}.gitignore"):
-            yield _Rules(base, spec)
+        if patterns := read_rules(f"{self._top}/{base}.gitignore"):
+            yield _Rules(base, patterns)
 
 
 def _below(root: str, exclude: Sequence[str]) -> Iterator[str]:
@@ -106,37 +111,47 @@ def _outer_rules(repository: Repository | None, user_rules: str | None) -> Itera
     if repository is None:
         return
     for full in (user_rules, f"{repository.common_dir}/info/exclude"):
-        if full is not None and (spec := read_rules(full)):
-            yield _Rules("", spec)
+        if full is not None and (patterns := read_rules(full)):
+            yield _Rules("", patterns)
 
 
 def _decide(rules: tuple[_Rules, ...], path: str, is_folder: bool) -> bool:
-    for base, spec in reversed(rules):
+    for base, patterns in reversed(rules):
         relative = path[len(base) :]
-        found = spec.check_file(f"{relative}/" if is_folder else relative).include
-        if found is not None:
-            return found
+        subject = f"{relative}/" if is_folder else relative
+        for regex, ignore in reversed(patterns):
+            # Only the whole path: what lies in an ignored folder is settled at that folder.
+            if regex.fullmatch(subject):
+                return ignore
     return False
 
 
-def read_rules(full: str) -> GitIgnoreSpec | None:
-    """Return a file's rules; None when there are none. A pattern that makes no sense matches nothing."""
+def read_rules(full: str) -> list[_Pattern]:
+    """Return a file's patterns in order; what cannot be a pattern is passed over, as git does."""
     raw = read_small(full, RULES_BYTES_MAX)
     if not raw:
-        return None
+        return []
     text = raw.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
-    lines = [_plain(line) for line in text.split("\n")]
-    return _compile(lines) or _compile([line for line in lines if _compile([line])])
+    return [pattern for line in text.split("\n") if (pattern := _compile(line))]
+
+
+def _compile(line: str) -> _Pattern | None:
+    try:
+        spec = GitIgnoreSpec.from_lines([_plain(line)])
+    except (ValueError, re.error):  # "!", "[z-a]"
+        return None
+    for pattern in spec.patterns:
+        if isinstance(pattern, RegexPattern) and pattern.regex is not None and pattern.include is not None:
+            return _Pattern(_whole(pattern.regex), pattern.include)
+    return None
 
 
 def _plain(line: str) -> str:
-    """`dir/**` means all that is in the folder, not the folder, which pathspec takes it for as well."""
+    """`dir/**` means all that is in the folder; pathspec takes it for the folder itself as well."""
     line = line.removesuffix("\r")
     return f"{line}/*" if line.endswith("/**") else line
 
 
-def _compile(lines: Sequence[str]) -> GitIgnoreSpec | None:
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error):  # "!", "[z-a]": git, too, passes over what cannot be a pattern
-        return None
+def _whole(regex: "re.Pattern[str]") -> "re.Pattern[str]":
+    """Make a regex fit for `fullmatch`: pathspec leaves those of `*` and `*/` without a beginning."""
+    return regex if regex.pattern.startswith("^") else re.compile(f".*{regex.pattern}", re.DOTALL)

@@ -50,7 +50,12 @@ async def connect(path: Path, mode: str) -> Connection:
         return sqlite3.connect(address(path, mode), uri=True, isolation_level=None, timeout=BUSY_MS / 1000)
 
     connection = Connection(connector, iter_chunk_size=1)
-    await connection
+    try:
+        await connection
+    except BaseException:
+        # aiosqlite has told its thread to end but does not wait for it; it would speak to a closed loop.
+        connection._thread.join()
+        raise
     return connection
 
 

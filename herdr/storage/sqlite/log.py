@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -198,7 +199,9 @@ class SqliteLog:
         await self._readers.close()
         try:
             if self._writer.is_open:
-                await self._writer.run(self._wal.scrub)
+                # On a full disk it stays beside the database, and nothing of it is lost.
+                with suppress(LogUnavailable):
+                    await self._writer.run(self._wal.scrub)
         finally:
             await self._writer.close()
             lock, self._lock = self._lock, None

@@ -1,0 +1,126 @@
+"""The writer and what stands around it: batches, failures of the log, the order of lanes, a clean stop."""
+
+import asyncio
+
+import msgspec
+import pytest
+from buses import FaultyLog, running_bus
+
+from herdr.errors import LogUnavailable
+from herdr.event import Draft, Lane
+
+
+def draft(number: int, type_: str = "tool.result", **fields: object) -> Draft:
+    return Draft(type_, id=f"n{number}", data=msgspec.Raw(b"%d" % number), **fields)
+
+
+def ids(log: FaultyLog) -> list[str]:
+    return [log._events[seq].id for seq in range(1, log.head + 1)]
+
+
+async def test_a_receipt_comes_after_its_commit() -> None:
+    log = FaultyLog()
+    log.held = asyncio.Event()
+    async with running_bus(log) as bus:
+        waiting = asyncio.create_task(bus.publisher.publish([draft(1)], "a"))
+        while not bus.publisher.depths == (0, 0, 0) or log.head:
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        log.held.set()
+        (receipt,) = await waiting
+    assert (receipt.status, receipt.seq, log.head) == ("accepted", 1, 1)
+
+
+async def test_a_failed_commit_acknowledges_nothing_and_the_same_id_can_be_sent_again() -> None:
+    failures = iter([True, False])
+    log = FaultyLog(lambda: next(failures, False))
+    async with running_bus(log) as bus:
+        with pytest.raises(LogUnavailable):
+            await bus.publisher.publish([draft(1), draft(2)], "a")
+        assert bus.failure == "the disk is full (planted)"
+        receipts = await bus.publisher.publish([draft(1), draft(2)], "a")
+        assert [r.status for r in receipts] == ["accepted", "accepted"]
+        assert bus.failure is None
+    assert ids(log) == ["n1", "n2"]
+
+
+async def test_a_deferred_event_outlives_a_failing_log() -> None:
+    broken = True
+    log = FaultyLog(lambda: broken)
+    async with running_bus(log, settings={"debounce_ms": 1, "debounce_max_ms": 5}) as bus:
+        (receipt,) = await bus.publisher.publish([draft(1, "file.changed", subject="a.py")], "a")
+        assert receipt.status == "deferred"
+        while bus.failure is None:
+            await asyncio.sleep(0)
+        broken = False
+        while not log.head:
+            await asyncio.sleep(0)
+    assert ids(log) == ["n1"]
+
+
+async def test_the_log_is_found_to_be_back_without_any_traffic() -> None:
+    broken = True
+    log = FaultyLog(lambda: broken)
+    async with running_bus(log) as bus:
+        with pytest.raises(LogUnavailable):
+            await bus.publisher.publish([draft(1)], "a")
+        broken = False
+        while bus.failure is not None:
+            await asyncio.sleep(0)
+    assert log.head == 0
+
+
+async def test_a_p0_waits_only_for_the_transaction_in_flight() -> None:
+    log = FaultyLog()
+    async with running_bus(log) as bus:
+        log.held = asyncio.Event()
+        flood = [asyncio.create_task(bus.publisher.publish([draft(n)], "a")) for n in range(1000)]
+        while sum(bus.publisher.depths) < 700:
+            await asyncio.sleep(0)
+        urgent = asyncio.create_task(bus.publisher.publish([draft(5000, "user.message")], "a"))
+        while not bus.publisher.depths[Lane.P0]:
+            await asyncio.sleep(0)
+        in_flight = 1000 - bus.publisher.depths[Lane.P1]
+        log.held.set()
+        await asyncio.gather(urgent, *flood)
+    assert ids(log)[in_flight] == "n5000"
+    batch_of_urgent = next(size for before, size in _running(log.batches) if before + size > in_flight)
+    assert batch_of_urgent <= 32
+
+
+def _running(sizes: list[int]) -> list[tuple[int, int]]:
+    return [(sum(sizes[:place]), size) for place, size in enumerate(sizes)]
+
+
+async def test_a_clean_stop_commits_what_is_held() -> None:
+    log = FaultyLog()
+    async with running_bus(log) as bus:
+        receipts = await bus.publisher.publish([draft(1, "file.changed", subject="a.py")], "a")
+        assert [r.status for r in receipts] == ["deferred"]
+        assert log.head == 0
+    assert ids(log) == ["n1"]
+
+
+async def test_overload_refuses_p2_first_then_p1_and_never_p0() -> None:
+    log = FaultyLog()
+    async with running_bus(log, settings={"buffer_size": 10}) as bus:
+        log.held = asyncio.Event()
+        tasks = [asyncio.create_task(bus.publisher.publish([draft(0)], "first"))]
+        while bus.publisher.depths != (0, 0, 0) or not tasks:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        p1 = [asyncio.create_task(bus.publisher.publish([draft(n)], "a")) for n in range(1, 25)]
+        p2 = asyncio.create_task(bus.publisher.publish([draft(100, "index.updated")], "a"))
+        p0 = [
+            asyncio.create_task(bus.publisher.publish([draft(n, "user.message")], "a")) for n in range(200, 230)
+        ]
+        while not (p2.done() and sum(task.done() for task in p1) >= 4):
+            await asyncio.sleep(0)
+        log.held.set()
+        answers = [(await task)[0] for task in [*p1, p2, *p0]]
+    refused = [r.id for r in answers if r.status == "dropped"]
+    assert "n100" in refused
+    assert 0 < len([name for name in refused if int(name[1:]) < 100]) <= 5
+    assert not [name for name in refused if int(name[1:]) >= 200]
+    assert all(r.reason == "overloaded" for r in answers if r.status == "dropped")
+    assert bus.publisher.dropped["overloaded"] == len(refused)
