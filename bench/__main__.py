@@ -49,7 +49,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smoke run of about a minute")
     parser.add_argument("--only", action="append", choices=list(MEASURES), help="measure this; repeatable")
-    parser.add_argument("--repeats", type=int, default=3, help="interleaved repeats, of which the median counts")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="interleaved repeats, of which the median counts"
+    )
     return parser
 
 

@@ -83,19 +83,21 @@ async def round_trips_s(url: str, count: int) -> list[float]:
 async def delivery_ms(url: str, per_s: int, seconds: float) -> dict[str, float]:
     """From before the publish to one ordered push consumer, at a steady rate."""
     times: list[float] = []
+    sent = round(per_s * seconds)
+    complete = asyncio.Event()
 
     async def note(message: Msg) -> None:
         stamp = int(message.data.split(b'"t":', 1)[1].split(b",", 1)[0])
         times.append((time.monotonic_ns() - stamp) / 1e9)
+        if len(times) == sent:
+            complete.set()
 
     async with stream(url) as js:
         subscription = await js.subscribe(SUBJECT, cb=note, ordered_consumer=True)
         async with asyncio.TaskGroup() as publishes:
             async for number in paced(per_s, seconds):
                 publishes.create_task(js.publish(SUBJECT, event_json(number, time.monotonic_ns())))
-        sent = round(per_s * seconds)
         async with asyncio.timeout(30):
-            while len(times) < sent:
-                await asyncio.sleep(0.05)
+            await complete.wait()
         await subscription.unsubscribe()
     return spread_ms(times)

@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from herdr_sdk import Draft, Hub
-
 from bench.gateway import Gateway, gateway
 from bench.jetstream import jetstream, pipelined_per_s, round_trips_s
 from bench.payload import batch_json, draft
@@ -18,6 +16,7 @@ from bench.plan import Plan
 from bench.post import Load
 from bench.report import Line
 from bench.sqlite_peer import groups_per_s
+from herdr_sdk import Draft, Hub
 
 JETSTREAM = "JetStream, fsync always"
 SQLITE = "aiosqlite, groups of 1,000"

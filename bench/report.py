@@ -20,17 +20,19 @@ class Line(msgspec.Struct):
     unit: str
     seen: list[float]
     peer: str = ""
-    peer_seen: list[float] = []  # noqa: RUF012 - msgspec copies it
+    peer_seen: list[float] = []
     at_least: float | None = None
     at_most: float | None = None
-    notes: list[str] = []  # noqa: RUF012 - msgspec copies it
+    notes: list[str] = []
 
     @property
     def ratio(self) -> float | None:
         """The median of the ratios within each repeat: the machine's moods hit both sides of one repeat."""
         if not self.peer_seen or not self.seen:
             return None
-        return statistics.median(ours / theirs for ours, theirs in zip(self.seen, self.peer_seen, strict=True))
+        return statistics.median(
+            ours / theirs for ours, theirs in zip(self.seen, self.peer_seen, strict=True)
+        )
 
     @property
     def met(self) -> bool | None:
@@ -69,9 +71,8 @@ def as_json(lines: Sequence[Line], about: dict[str, Any]) -> bytes:
 
 def machine() -> dict[str, Any]:
     """Return what figures of this run depend on."""
-    cpu = next(
-        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").open() if "model name" in line), "?"
-    )
+    cpuinfo = Path("/proc/cpuinfo").read_text().splitlines()
+    cpu = next((line.partition(":")[2].strip() for line in cpuinfo if "model name" in line), "unknown")
     return {
         "cpu": cpu,
         "cores": os.cpu_count(),

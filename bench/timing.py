@@ -10,8 +10,7 @@ async def paced(per_s: float, seconds: float) -> AsyncIterator[int]:
     began = time.perf_counter()
     for number in range(round(per_s * seconds)):
         due = began + number / per_s
-        while (left := due - time.perf_counter()) > 0:
-            await asyncio.sleep(left)
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
         yield number
 
 

@@ -40,8 +40,6 @@ from herdr.web.routes import endpoints, websockets
 from herdr.web.streams import Streams
 from herdr.web.surface import Front, build_methods, not_found, starlette_routes
 
-IDS_IN_MEMORY = 131_072  # what RecentIds holds; twice that may miss in the index after a crash
-
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
@@ -107,8 +105,8 @@ async def build_bus(
 ) -> Bus:
     """Build the bus over an open log, with what the log remembers of earlier runs."""
     new_id = UlidFactory(clock)
-    ids = RecentIds(IDS_IN_MEMORY)
-    await load_recent_ids(log, ids, 2 * IDS_IN_MEMORY)
+    ids = RecentIds()
+    await load_recent_ids(log, ids)
     versions = await load_versions(log)
     lanes: Lanes[Pending] = Lanes(section.buffer_size)
     debounce: Debounce[Pending] = Debounce(
@@ -119,7 +117,7 @@ async def build_bus(
     tail = Tail(log.head, section.buffer_size)
     pages = Pages(log, tail, clock)
     deadlines = Deadlines(clock)
-    judge = Judge(log.epoch, ids.find, versions, intake.own)
+    judge = Judge(log.epoch, versions, intake.own)
     writer = Writer(log, lanes, judge, ids, versions, clock, AfterCommit(tail, pages, deadlines))
     publisher = Publisher(lanes, intake, writer, clock)
     rulebook = Rulebook(await log.load("route"), file_rules)

@@ -16,8 +16,15 @@ START_TIMEOUT_S = 30.0
 class GatewayProcess:
     """One running gateway: its address, its data folder, and ways to end it."""
 
-    def __init__(self, data: Path, args: tuple[str, ...] = (), env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data: Path,
+        args: tuple[str, ...] = (),
+        env: Mapping[str, str] | None = None,
+        program: tuple[str, ...] = ("-m", "herdr"),
+    ) -> None:
         self.data = data
+        self.program = program
         self.args = args
         self.env = dict(env or {})
         self.url = ""
@@ -36,17 +43,8 @@ class GatewayProcess:
     def start(self) -> "GatewayProcess":
         """Start it and wait until it has said where it listens."""
         environ = {k: v for k, v in os.environ.items() if not k.startswith("HERDR_")} | self.env
-        command = [
-            sys.executable,
-            "-m",
-            "herdr",
-            "serve",
-            "--port",
-            "0",
-            "--data",
-            str(self.data),
-            *self.args,
-        ]
+        serve = ["serve", "--port", "0", "--data", str(self.data), *self.args]
+        command = [sys.executable, *self.program, *serve]
         self._process = subprocess.Popen(
             command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
         )
@@ -118,3 +116,14 @@ def running_gateway(data: Path, *args: str, env: Mapping[str, str] | None = None
     finally:
         if process.running():
             process.kill()
+
+
+def refused_start(data: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
+    """Start a gateway that must not start, and return the one line that it says instead."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("HERDR_")} | dict(env or {})
+    command = [sys.executable, "-m", "herdr", "serve", "--port", "0", "--data", str(data), *args]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=START_TIMEOUT_S)
+    assert done.returncode == 1, done
+    assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("herdr: ") and "Traceback" not in done.stderr, done.stderr
+    return done.stderr.strip()

@@ -148,6 +148,7 @@ class Stream:
         self._connection.request("GET", path, headers={"accept": "text/event-stream", **(headers or {})})
         self.response = self._connection.getresponse()
         assert self.response.status == 200, _answer(self.response)
+        self.broken = False
         self.last_id = ""
         self.retry: int | None = None
 
@@ -169,6 +170,7 @@ class Stream:
             try:
                 line = self.response.readline()
             except (http.client.IncompleteRead, ConnectionResetError):
+                self.broken = True
                 return
             if not line:
                 return

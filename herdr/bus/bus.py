@@ -100,7 +100,10 @@ class Bus:
 
     async def event(self, seq: int) -> Event:
         """Return one retained event; raises NotFound."""
-        event = self._tail.get(seq) or await self.log.get(seq)
+        in_memory = (
+            self._tail.get(seq) if seq >= self.log.first else None
+        )  # the tail outlives a short retention
+        event = in_memory or await self.log.get(seq)
         if event is None:
             raise NotFound(
                 f"no event {seq} is retained; the log holds {self.log.first} to {self.head}", "unknown_event"
@@ -160,11 +163,11 @@ async def load_versions(log: Log) -> Versions:
     return versions
 
 
-async def load_recent_ids(log: Log, ids: RecentIds, newest: int) -> None:
-    """Fill the memory of ids: the index's hashes, and the ids of the `newest` events of the log."""
+async def load_recent_ids(log: Log, ids: RecentIds) -> None:
+    """Fill the memory of ids: the index's hashes, and the ids of the log's newest events."""
     async for hashes in log.id_hashes():
         ids.load_hashes(hashes)
-    place = max(log.head - newest, log.first - 1)
+    place = max(log.head - ids.replay, log.first - 1)
     while place < log.head:
         positions: Positions = (place, place, place)
         for event in await log.read(positions, REBUILD_ROWS, 2**24):

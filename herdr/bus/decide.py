@@ -4,7 +4,7 @@ Only the writer calls this, while it forms a batch, and later members see earlie
 together, of two publishers with one `based_on` exactly one is accepted, and of two equal ids one is stored.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from herdr.bus.pending import Pending
@@ -42,24 +42,22 @@ class Judge:
     def __init__(
         self,
         epoch: str,
-        find_id: Callable[[str, str], int | None],
         versions: Versions,
         own_event: OwnEvent,
     ) -> None:
         self._epoch = epoch
-        self._find_id = find_id
         self._versions = versions
         self._own_event = own_event
 
     def decide(
-        self, items: Iterable[Pending], next_seq: int, accepted_us: int, old_ids: Mapping[Id, int]
+        self, items: Iterable[Pending], next_seq: int, accepted_us: int, known_ids: Mapping[Id, int]
     ) -> Decision:
-        """Decide one batch. `old_ids` are those of its ids that only the id index on disk still knows."""
+        """Decide one batch. `known_ids` are those of its ids that the log holds already."""
         decision = Decision()
         for item in items:
             event = item.event
             key = (event.source, event.id)
-            known = self._find_id(*key) or old_ids.get(key) or decision.ids.get(key)
+            known = known_ids.get(key) or decision.ids.get(key)
             if known:
                 receipt = Receipt("duplicate", event.id, known, self._epoch)
                 self._note_replaced(event, known, decision)

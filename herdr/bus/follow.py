@@ -49,6 +49,8 @@ class Pages:
         self._log = log
         self._tail = tail
         self._clock = clock
+        self.expired = 0
+        """P1 and P2 deliveries that were skipped because their time had run out."""
         self._shared: dict[tuple[Selection, Positions, int], Page] = {}
         self._moved: set[asyncio.Future[None]] = set()
 
@@ -102,6 +104,7 @@ class Pages:
         else:
             events = await self._log.read(start, limit, BYTES_MAX)
         page = self._build(events, chooser, start, aged, head)
+        self.expired += page.expired  # here, as a page of nothing else is never written
         if shareable:
             if len(self._shared) >= PAGES_SHARED_MAX:
                 self._shared.clear()

@@ -34,7 +34,7 @@ class Intake:
         find_id: Callable[[str, str], int | None],
         debounces: bool = True,
     ) -> None:
-        """`find_id` tells the `seq` of an event that was committed lately."""
+        """`find_id` tells the `seq` of an event that was committed lately (else None or 0)."""
         self.table = RoutingTable()
         self.dropped: Counter[str] = Counter()
         """Events not stored, by reason."""
@@ -56,7 +56,7 @@ class Intake:
         routing = self.table.route(Subject(draft, source, class_, tags), wish)
         event_id = self._new_id() if draft.id is UNSET else draft.id
         # What is in the log already goes straight on, to be answered `duplicate`: a retry is not a new event
-        holds = routing.lane is not Lane.P0 and self._find_id(source, event_id) is None
+        holds = routing.lane is not Lane.P0 and (draft.id is UNSET or not self._find_id(source, event_id))
         if holds and (refusal := self._hold_or_drop(draft, source, event_id, routing, now)) is not None:
             submission.settle(index, refusal)
             return None

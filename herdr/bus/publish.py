@@ -95,10 +95,12 @@ class Publisher:
             await self._writer.room()
 
     def _count(self, receipts: Sequence[Receipt]) -> None:
-        statuses = Counter([receipt.status for receipt in receipts])
-        self.receipts.update(statuses)
-        if statuses["accepted"]:
-            self.accepted.add(statuses["accepted"], self._clock.monotonic())
+        accepted = 0
+        for receipt in receipts:
+            self.receipts[receipt.status] += 1
+            accepted += receipt.status == "accepted"
+        if accepted:
+            self.accepted.add(accepted, self._clock.monotonic())
 
     def _arm(self, now: float) -> None:
         """Come back when the first debounce window closes."""

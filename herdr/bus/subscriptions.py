@@ -34,8 +34,6 @@ class Subscriptions:
         clock: Clock,
     ) -> None:
         self.delivered = Rate()
-        self.expired = 0
-        """P1 and P2 deliveries whose time ran out before the first write."""
         self._log = log
         self._pages = pages
         self._targets = targets
@@ -48,6 +46,11 @@ class Subscriptions:
     def head(self) -> int:
         """Newest committed `seq`."""
         return self._pages.head
+
+    @property
+    def expired(self) -> int:
+        """P1 and P2 deliveries whose time ran out before the first write."""
+        return self._pages.expired
 
     async def open(self, selection: Selection, after: str | None) -> Follower:
         """Open a follower. `after`: a cursor or `seq`; None for new events only, or a target's own place."""
@@ -75,7 +78,6 @@ class Subscriptions:
 
     def wrote(self, page: Page, target: str | None) -> None:
         """Account for a page that has been written to its follower."""
-        self.expired += page.expired
         if not page.items:
             return
         self.delivered.add(len(page.items), self._clock.monotonic())

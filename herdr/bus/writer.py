@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,11 +11,11 @@ from herdr.bus.decide import Decision, Id, Judge
 from herdr.bus.lanes import Lanes
 from herdr.bus.log import Batch, Log, Put
 from herdr.bus.pending import Pending
-from herdr.bus.recent_ids import RecentIds
+from herdr.bus.recent_ids import MAYBE_IN_INDEX, RecentIds
 from herdr.bus.versions import Versions
 from herdr.clock import Clock
 from herdr.errors import LogUnavailable
-from herdr.event import Event
+from herdr.event import Event, id_hash
 
 RETRY_S = 0.5  # between attempts while the log fails: soon enough that nobody restarts the gateway
 IDLE_UPKEEP_S = 30.0  # an idle log still ages: retention looks at it this often
@@ -141,12 +141,14 @@ class Writer:
         if not items and not puts:
             return
         try:
-            old_ids = await self._find_old_ids(items)
+            known_ids = await self._find_ids(items)
+            decision = self._judge.decide(items, self._log.head + 1, self._clock.wall_us(), known_ids)
+            await self._commit(items, decision, puts, waiting)
         except LogUnavailable as error:
             self._fail(error, items, waiting)
-            return
-        decision = self._judge.decide(items, self._log.head + 1, self._clock.wall_us(), old_ids)
-        await self._commit(items, decision, puts, waiting)
+        except Exception:  # noqa: BLE001 - a defect must not end the writer: everyone would wait for ever
+            _log.exception("a batch of %d events could not be decided and is given up", len(items))
+            self._give_up(items, waiting)
         if self.failure is not None:
             await asyncio.sleep(self._retry_s)  # what must not be lost went back into its lane
 
@@ -159,22 +161,30 @@ class Writer:
             waiting.extend(futures)
         return puts, waiting
 
-    async def _find_old_ids(self, items: Sequence[Pending]) -> dict[Id, int]:
-        """Look up on disk the ids that left memory; the filter in front makes that the rare case."""
-        asked = {}
+    async def _find_ids(self, items: Sequence[Pending]) -> dict[Id, int]:
+        """Return those of a batch's ids that the log holds. Only what left memory costs a look at the disk."""
+        known: dict[Id, int] = {}
+        asked: dict[int, Id] = {}
+        find = self._ids.find
         for item in items:
-            key = (item.event.source, item.event.id)
-            if self._ids.find(*key) is None and (hash_ := self._ids.maybe_on_disk(*key)) is not None:
-                asked[hash_] = key
-        if not asked:
-            return {}
-        found = {}
+            event = item.event
+            seq = find(event.source, event.id)
+            if seq is None:
+                continue
+            if seq == MAYBE_IN_INDEX:
+                asked[id_hash(event.source, event.id)] = (event.source, event.id)
+            else:
+                known[event.source, event.id] = seq
+        if asked:
+            await self._ask_index(asked, known)
+        return known
+
+    async def _ask_index(self, asked: Mapping[int, Id], known: dict[Id, int]) -> None:
         for hash_, seq in (await self._log.find_ids(list(asked))).items():
             event = await self._log.get(seq)
             # 64 bits can collide: believe the event itself where it is still retained
             if event is None or asked[hash_] in self._names_of(event):
-                found[asked[hash_]] = seq
-        return found
+                known[asked[hash_]] = seq
 
     @staticmethod
     def _names_of(event: Event) -> set[Id]:
@@ -183,7 +193,8 @@ class Writer:
     async def _commit(
         self, items: list[Pending], decision: Decision, puts: list[Put], waiting: list["asyncio.Future[None]"]
     ) -> None:
-        spill = self._ids.take_spill()
+        # Only between P0 batches: the index's pages would make a user's instruction wait
+        spill = () if self._lanes.has_p0 else self._ids.take_spill()
         for (workspace, subject), version in decision.versions.items():
             puts.append(Put("version", f"{workspace}\0{subject}", _encode(version)))
         try:
@@ -214,6 +225,15 @@ class Writer:
             item.settle(receipt)
         if decision.events:
             self._on_commit(decision.events)
+
+    @staticmethod
+    def _give_up(items: Sequence[Pending], waiting: Sequence["asyncio.Future[None]"]) -> None:
+        error = LogUnavailable("the gateway made a mistake and stored nothing of this; its log says which")
+        for item in items:
+            item.fail(error)
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error)
 
     def _fail(
         self, error: LogUnavailable, items: Sequence[Pending], waiting: Sequence["asyncio.Future[None]"]

@@ -77,11 +77,13 @@ class Gateway:
         self._token = (token or "").strip()
         self._timeout_s = timeout_s
         if not (self._token.isascii() and self._token.isprintable()):
-            raise HerdrError(f"the token ({TOKEN_VARIABLE} or --token) holds characters no token has", "usage")
+            raise HerdrError(
+                f"the token ({TOKEN_VARIABLE} or --token) holds characters no token has", "usage"
+            )
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Ask for one thing and return the decoded answer; raises HerdrError unless it is a success."""
-        raw = None if body is None else json.dumps(body).encode()
+        raw = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         answer = self.ask(method, path, raw)
         if answer.status >= HTTPStatus.BAD_REQUEST:
             raise self.problem(answer)
@@ -92,6 +94,8 @@ class Gateway:
         connection, response = self.open(method, path, body, {"content-type": kind} if body else {})
         try:
             raw = response.read(ANSWER_MAX)
+            if response.length:
+                raise http.client.IncompleteRead(raw, response.length)
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(error, sent=True) from None
         finally:
@@ -146,13 +150,17 @@ class Gateway:
     def unreachable(self, error: Exception, *, sent: bool = False) -> HerdrError:
         """Return the error for a gateway that does not answer, and what to do about it."""
         if isinstance(error, ConnectionRefusedError):
-            text = f"nothing listens at {self.url}: start the gateway with `herdr serve`, or set {URL_VARIABLE}"
+            text = (
+                f"nothing listens at {self.url}: start the gateway with `herdr serve`, or set {URL_VARIABLE}"
+            )
         elif isinstance(error, socket.gaierror):
             text = f"there is no host {self._parts.hostname}: correct {URL_VARIABLE} or --url"
         elif isinstance(error, ssl.SSLError):
             text = f"{self.url} cannot be trusted or does not speak TLS ({error.reason}): is it http://?"
         elif isinstance(error, TimeoutError):
-            text = f"the gateway at {self.url} does not answer within {self._timeout_s:g} s: is it overloaded?"
+            text = (
+                f"the gateway at {self.url} does not answer within {self._timeout_s:g} s: is it overloaded?"
+            )
         else:
             why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
             text = f"no answer from {self.url} ({why}): does a gateway run there?"

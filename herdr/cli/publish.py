@@ -21,7 +21,9 @@ examples:
 
 Exit codes: 0 accepted, duplicate or deferred; 1 dropped, stale or refused; see `herdr --help` for the others.
 """
-_STORED = ("accepted", "duplicate", "deferred")
+_STORED, _LOST = ("accepted", "duplicate", "deferred"), ("dropped", "stale")
+_STDIN = 0
+PAYLOAD_MAX = 64 * 1024**2  # bytes; the gateway's limit can be raised, but not without end
 _FIELDS = ("source", "subject", "workspace", "session", "task", "priority", "id", "based_on", "if_stale")
 
 
@@ -83,11 +85,14 @@ def _payload(args: argparse.Namespace) -> bytes | None:
     if args.data is not None and args.data != "-":
         raw, origin = args.data.encode("utf-8", "surrogateescape"), "--data"
     elif args.data == "-" or args.data_file == "-":
-        raw, origin = sys.stdin.buffer.read(), "stdin"
+        with open(_STDIN, "rb", closefd=False) as stdin:
+            raw, origin = stdin.read(PAYLOAD_MAX + 1), "stdin"
     elif args.data_file is not None:
         raw, origin = Path(args.data_file).read_bytes(), args.data_file
     else:
         return None
+    if len(raw) > PAYLOAD_MAX:
+        raise HerdrError(f"{origin} is larger than {PAYLOAD_MAX} bytes: store it elsewhere and refer to it")
     try:
         json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -109,8 +114,7 @@ def _send(gateway: Gateway, body: bytes, kind: str, repeatable: bool) -> Answer:
             "never stored twice",
             error.code,
         ) from None
-    body_is_receipt = isinstance(answer.value, dict) and not isinstance(answer.value.get("status"), int)
-    if not body_is_receipt or not answer.value.keys() & {"results", "id"}:
+    if not isinstance(answer.value, dict) or answer.value.get("status") not in (*_STORED, *_LOST):
         raise gateway.problem(answer)
     return answer
 
@@ -148,7 +152,7 @@ def _publish_lines(args: argparse.Namespace) -> int:
 
 
 def _receipts(gateway: Gateway) -> Iterator[dict[str, Any]]:
-    for batch in read_batches(sys.stdin.fileno()):
+    for batch in read_batches(_STDIN):
         try:
             answer = gateway.ask("POST", "/v1/events", b"\n".join(batch.lines), NDJSON)
         except Unreachable as error:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+_RESET = "\x1b[0m"
+
 
 def plain(text: str) -> str:
     """Return the text with everything that is not a printable character as a JSON escape.
@@ -18,10 +20,11 @@ def plain(text: str) -> str:
     return "".join([c if c.isprintable() else json.dumps(c)[1:-1].replace("\x7f", "\\u007f") for c in text])
 
 
-def print_line(text: str) -> None:
+def print_line(text: str, colour: str = "") -> None:
     """Print one line of data for people, whatever its characters and the terminal's encoding."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(plain(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    line = plain(text).encode(encoding, "backslashreplace").decode(encoding)
+    sys.stdout.write(f"{colour}{line}{_RESET}\n" if colour else f"{line}\n")
 
 
 def print_json(value: Any) -> None:

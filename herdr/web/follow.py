@@ -110,6 +110,8 @@ class EventStream:
     ) -> None:
         """Write pages until the client leaves or the gateway stops."""
         self._follower = follower
+        if self._streams.stopping:
+            follower.poke()  # the stop began before there was a follower to wake
         await self._send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
         await self._write(start_block(epoch, follower.positions, self._streams.retry_ms()))
         watch = asyncio.create_task(self._watch_for_leaving(receive))

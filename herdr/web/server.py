@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -105,7 +105,7 @@ class GatewayServer(uvicorn.Server):
         self,
         config: uvicorn.Config,
         deadlines: Deadlines,
-        say_goodbye: Callable[[], None],
+        say_goodbye: Callable[[], Awaitable[None]],
         ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
@@ -141,7 +141,7 @@ class GatewayServer(uvicorn.Server):
         """Let streams end with a last word, then let uvicorn wait for the rest."""
         if self._sweeper is not None:
             self._sweeper.cancel()
-        self._say_goodbye()
+        await self._say_goodbye()
         await super().shutdown(sockets)
 
     async def _sweep(self) -> None:

@@ -1,6 +1,7 @@
 """The open streams: how many there may be, their shared heartbeat, and their goodbye."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Protocol
@@ -9,6 +10,7 @@ from herdr.clock import Clock
 
 KEEP_ALIVE_S = 15.0  # below the 30 to 60 s after which proxies and NATs drop silent connections
 RETRY_MIN_MS, RETRY_SPREAD_MS = 2000, 1000  # spread, so that a restart does not bring everyone back at once
+GOODBYE_S = 1.0  # for streams to take their last word; a stop may last 5 s in all
 BUSY_RETRY_MIN_MS, BUSY_RETRY_SPREAD_MS = 5000, 10_000
 
 _log = logging.getLogger("herdr.web")
@@ -44,6 +46,7 @@ class Streams:
         self._clock = clock
         self._random = random
         self._open: set[Stream] = set()
+        self._all_left = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -53,11 +56,14 @@ class Streams:
         """Start the one heartbeat that serves all streams."""
         self._task = asyncio.create_task(self._beat(), name="heartbeat")
 
-    def say_goodbye(self) -> None:
-        """Have every stream end with a last word; no new one is let in."""
+    async def say_goodbye(self) -> None:
+        """Have every stream end with a last word, and wait a moment for that; no new one is let in."""
         self.stopping = True
         for stream in tuple(self._open):
             stream.poke()
+        if self._open:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._all_left.wait(), GOODBYE_S)
 
     def stop(self) -> None:
         """End the heartbeat."""
@@ -74,6 +80,8 @@ class Streams:
     def leave(self, stream: Stream) -> None:
         """Count a stream out; harmless when it is not in."""
         self._open.discard(stream)
+        if self.stopping and not self._open:
+            self._all_left.set()
 
     def retry_ms(self) -> int:
         """Return a jittered time after which a client should come back."""

@@ -21,7 +21,6 @@ class Follower:
         self.socket = socket
         self.frame = frame
         self.ref = frame["ref"]
-        self.pages = 0
 
     def start(self) -> int:
         after = self.frame.get("after")
@@ -58,7 +57,9 @@ class Follower:
                 await self.cut(frame)
                 return
             await self.send(frame)
-            self.pages += 1
+            gateway.events_sent += len(events)
+            async with gateway.heard:
+                gateway.heard.notify_all()
 
     async def send(self, frame: dict[str, Any]) -> None:
         await self.socket.send_str(json.dumps(frame))
@@ -85,6 +86,7 @@ class FaultGateway:
         self.frames: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.sockets: list[web.WebSocketResponse] = []
+        self.events_sent = 0
         self.appended = asyncio.Condition()
         self.heard = asyncio.Condition()
         # faults
@@ -220,8 +222,11 @@ class FaultGateway:
         await socket.send_json({"op": "ack", "ref": frame["ref"], "cursor": frame["cursor"]})
 
     async def say_bye(self, retry_ms: int) -> None:
-        for socket in list(self.sockets):
+        for socket in self.sockets:
             await socket.send_json({"op": "bye", "retry_ms": retry_ms})
+
+    async def close(self) -> None:
+        for socket in list(self.sockets):
             await socket.close()
 
 

@@ -102,6 +102,63 @@ async def test_a_paused_follow_can_acknowledge(faulty) -> None:
     assert seen == list(range(64, count))
 
 
+async def test_what_comes_while_a_paused_follow_acknowledges_is_not_taken_twice(faulty, monkeypatch) -> None:
+    answer = faulty.ack
+
+    async def late(socket, frame, tasks):
+        sent = faulty.events_sent
+        await faulty.wait(lambda: faulty.events_sent > sent)  # on the follow that is there to acknowledge
+        await answer(socket, frame, tasks)
+
+    monkeypatch.setattr(faulty, "ack", late)
+    count = 2 * FULL_EVENTS
+    faulty.page = 64
+    await faulty.append(*drafts(count))
+    async with Hub() as hub, hub.follow(as_="ide", after=0) as events:
+        await faulty.wait(lambda: faulty.of("unfollow"))
+        seen = [event.data for event in await events.next_batch()]
+        await events.ack()
+        while len(seen) < count:
+            seen += [event.data for event in await events.next_batch()]
+    assert seen == list(range(count))
+
+
+async def test_a_follow_that_pauses_with_an_acknowledgement_under_way_hears_the_answer(
+    faulty, monkeypatch
+) -> None:
+    answer, go = faulty.ack, asyncio.Event()
+    answering = []
+
+    async def held(socket, frame, tasks):
+        async def later():
+            await go.wait()
+            await answer(socket, frame, tasks)
+
+        answering.append(asyncio.create_task(later()))
+
+    monkeypatch.setattr(faulty, "ack", held)
+    faulty.page = 64
+    await faulty.append(*drafts(64))
+    async with Hub() as hub, hub.follow(as_="ide", after=0) as events:
+        await events.next_batch()
+        acknowledging = asyncio.create_task(events.ack())
+        await faulty.wait(lambda: answering)
+        await faulty.append(*drafts(FULL_EVENTS + 64)[64:])
+        await faulty.wait(lambda: faulty.events_sent == FULL_EVENTS + 64)
+        seen: list[int] = []
+        while len(faulty.of("follow")) < 2:
+            seen += [event.data for event in await events.next_batch()]
+            await asyncio.sleep(0.001)
+        await faulty.append(*drafts(3 * FULL_EVENTS)[FULL_EVENTS + 64 :])  # seen by the old follow too
+        await faulty.wait(lambda: faulty.events_sent > 3 * FULL_EVENTS)
+        go.set()
+        await acknowledging
+        assert faulty.targets == {"ide": 64}
+        while len(seen) < 3 * FULL_EVENTS - 64:
+            seen += [event.data for event in await events.next_batch()]
+    assert seen == list(range(64, 3 * FULL_EVENTS))
+
+
 async def test_leaving_waits_for_the_acknowledgement_of_a_paused_follow(faulty) -> None:
     faulty.page = 64
     await faulty.append(*drafts(2 * FULL_EVENTS))

@@ -106,6 +106,32 @@ async def test_another_websocket_server_is_no_gateway(faulty) -> None:
             pass
 
 
+async def test_after_goodbye_nothing_more_is_published_and_the_wait_is_the_gateways(
+    faulty, monkeypatch
+) -> None:
+    asked = []
+    monkeypatch.setattr("herdr_sdk.backoff.Backoff.after_s", lambda self, wait_s: asked.append(wait_s) or 0.0)
+    async with Hub(name="t") as hub, hub.follow() as events:
+        await faulty.say_bye(1730)
+        await faulty.append({"type": "tool.result", "id": "x"})
+        await anext(events)  # so the goodbye has been read
+        publishing = await hub.submit("tool.result")
+        await hub.set_attrs(a="b")
+        await faulty.wait(lambda: faulty.of("attrs"))
+        assert not faulty.of("publish")
+        await faulty.close()
+        assert (await publishing).status == "accepted"
+    assert asked == [1.73]
+
+
+async def test_a_gateway_that_says_goodbye_and_stays_is_left(faulty, monkeypatch, eventually) -> None:
+    monkeypatch.setattr("herdr_sdk.connection.BYE_S", 0.01)
+    async with Hub(name="t") as hub:
+        await faulty.say_bye(1)
+        await eventually(lambda: len(faulty.headers) == 2)
+        assert (await hub.publish("tool.result")).stored
+
+
 async def test_connected_tells(faulty) -> None:
     hub = Hub()
     assert not hub.connected

@@ -13,7 +13,7 @@ from herdr_sdk import Draft, Hub, InvalidEvent, ServerError, blocking, follow_ss
 from herdr_sdk.inbox import FULL_EVENTS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from gateway import GatewayProcess, running_gateway  # noqa: E402
+from gateway import GatewayProcess, running_gateway
 
 
 @pytest.fixture

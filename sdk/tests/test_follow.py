@@ -162,6 +162,7 @@ async def test_a_busy_gateway_is_asked_again(faulty) -> None:
 async def test_a_stopping_gateway_is_left_and_found_again(faulty) -> None:
     async with Hub(name="t") as hub, hub.follow() as events:
         await faulty.say_bye(30)
+        await faulty.close()
         await hub.publish("tool.result", 1)
         assert await take(events, 1) == [1]
     assert len(faulty.of("follow")) == 2

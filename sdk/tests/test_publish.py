@@ -14,7 +14,7 @@ from herdr_sdk import (
     Stale,
     Unauthorized,
 )
-from herdr_sdk.outbox import BYTES_OPEN, EVENTS_OPEN, FRAME_BYTES, FRAME_EVENTS
+from herdr_sdk.outbox import BYTES_OPEN, EVENTS_OPEN, FRAME_BYTES, FRAME_EVENTS, FRAMES_OPEN
 
 
 async def test_publish_sends_what_was_given_and_returns_the_receipt(faulty) -> None:
@@ -131,13 +131,59 @@ async def _submit_into(hub: Hub, futures: list, data: str, count: int) -> None:
 
 
 async def test_what_a_user_says_overtakes_what_waits(faulty) -> None:
+    faulty.silent = True
+    async with Hub(name="t", publish_timeout_s=1) as hub:
+        many = asyncio.create_task(hub.publish_many(Draft("tool.result", n) for n in range(EVENTS_OPEN + 1)))
+        await faulty.wait(lambda: len(faulty.log) == EVENTS_OPEN)
+        urgent = [
+            await hub.submit("user.message", "stop"),
+            await hub.submit("tool.result", "now", priority="P0"),
+        ]
+        await faulty.wait(lambda: len(faulty.log) == EVENTS_OPEN + 2)
+        await asyncio.gather(many, *urgent, return_exceptions=True)
+    assert [event["data"] for event in faulty.log[-3:-1]] == ["stop", "now"]
+
+
+async def test_frames_under_way_are_bounded_and_what_waits_shares_one(faulty) -> None:
+    faulty.silent = True
+    async with Hub(name="t", publish_timeout_s=0.5) as hub:
+        futures = []
+        for n in range(FRAMES_OPEN):
+            futures.append(await hub.submit("tool.result", n))
+            await faulty.wait(lambda: len(faulty.log) == len(futures))
+        futures += [await hub.submit("tool.result", "waits") for _ in range(10)]
+        await hub.set_attrs(a="b")
+        await faulty.wait(lambda: faulty.of("attrs"))
+        assert len(faulty.of("publish")) == FRAMES_OPEN
+        await asyncio.gather(*futures, return_exceptions=True)
+
+
+async def test_a_frame_that_was_sent_is_sent_again_as_it_was(faulty, eventually) -> None:
+    faulty.silent = True
     async with Hub(name="t") as hub:
-        many = asyncio.create_task(hub.publish_many(Draft("file.changed", n) for n in range(EVENTS_OPEN)))
-        await asyncio.sleep(0)
-        await hub.publish("user.message", "stop")
-        await many
-    place = [event["type"] for event in faulty.log].index("user.message")
-    assert place <= 2 * FRAME_EVENTS
+        first = await hub.submit("tool.result", "first")
+        await faulty.wait(lambda: faulty.log)
+        await faulty.stop()
+        await eventually(lambda: not hub.connected)
+        second = await hub.submit("tool.result", "second")
+        faulty.silent = False
+        await faulty.start()
+        assert (await first).status == "duplicate"
+        assert (await second).status == "accepted"
+    sent = [[event["data"] for event in frame["events"]] for frame in faulty.of("publish")]
+    assert sent == [["first"], ["first"], ["second"]]
+
+
+async def test_no_timer_stays_behind_an_answered_frame(faulty) -> None:
+    def pending() -> int:
+        return sum(not timer.cancelled() for timer in asyncio.get_running_loop()._scheduled)
+
+    async with Hub(name="t") as hub:
+        await hub.publish("tool.result")
+        before = pending()
+        for _ in range(50):
+            await hub.publish("tool.result")
+        assert pending() <= before
 
 
 async def test_receipts_lost_with_the_connection_come_on_the_next(faulty) -> None:
@@ -153,9 +199,10 @@ async def test_receipts_lost_with_the_connection_come_on_the_next(faulty) -> Non
 async def test_publishes_lost_with_the_connection_are_sent_again_in_order(faulty) -> None:
     faulty.lose_publishes = 2
     async with Hub(name="t") as hub:
-        receipts = await hub.publish_many(Draft("tool.result", n) for n in range(1000))
-    assert [receipt.seq for receipt in receipts] == list(range(1, 1001))
-    assert [event["data"] for event in faulty.log] == list(range(1000))
+        count = EVENTS_OPEN + 1000  # so that some wait behind what was sent and lost
+        receipts = await hub.publish_many(Draft("tool.result", n) for n in range(count))
+    assert [receipt.seq for receipt in receipts] == list(range(1, count + 1))
+    assert [event["data"] for event in faulty.log] == list(range(count))
 
 
 async def test_every_event_is_stored_once_over_many_lost_connections(faulty) -> None:

@@ -43,6 +43,17 @@ async def test_who_waits_is_served_in_order_and_not_overtaken() -> None:
     await asyncio.gather(*waiting)
 
 
+async def test_a_small_one_does_not_slip_past_a_large_one_that_waits() -> None:
+    room = Room(10, 100)
+    await room.take(60)
+    waiting = asyncio.create_task(room.take(90))
+    await asyncio.sleep(0)
+    assert not room.try_take(10)
+    room.give(1, 60)
+    await waiting
+    assert room.try_take(10)
+
+
 async def test_a_cancelled_wait_takes_nothing() -> None:
     room = Room(1, 100)
     await room.take(10)

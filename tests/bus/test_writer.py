@@ -112,7 +112,8 @@ async def test_overload_refuses_p2_first_then_p1_and_never_p0() -> None:
         p1 = [asyncio.create_task(bus.publisher.publish([draft(n)], "a")) for n in range(1, 25)]
         p2 = asyncio.create_task(bus.publisher.publish([draft(100, "index.updated")], "a"))
         p0 = [
-            asyncio.create_task(bus.publisher.publish([draft(n, "user.message")], "a")) for n in range(200, 230)
+            asyncio.create_task(bus.publisher.publish([draft(n, "user.message")], "a"))
+            for n in range(200, 230)
         ]
         while not (p2.done() and sum(task.done() for task in p1) >= 4):
             await asyncio.sleep(0)

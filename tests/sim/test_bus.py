@@ -22,7 +22,9 @@ SEEDS = 60
 TYPES = ("user.message", "tool.result", "test.failed", "index.updated")
 
 
-async def publish(bus: Bus, rng: random.Random, name: str, count: int, accepted: dict[tuple[str, str], int]) -> None:
+async def publish(
+    bus: Bus, rng: random.Random, name: str, count: int, accepted: dict[tuple[str, str], int]
+) -> None:
     """Send events, some of them twice, and again whenever the log failed."""
     sent = [
         Draft(rng.choice(TYPES), id=f"{n}", source=name, data=msgspec.Raw(b'"%d"' % n)) for n in range(count)
@@ -30,8 +32,9 @@ async def publish(bus: Bus, rng: random.Random, name: str, count: int, accepted:
     place = 0
     while place < len(sent):
         batch = sent[place : place + rng.randint(1, 9)]
+        twice = batch[: rng.choice([0, 0, 0, 1])]
         try:
-            receipts = await bus.publisher.publish(batch, "nobody")
+            receipts = await bus.publisher.publish([*batch, *twice], "nobody")
         except LogUnavailable:
             continue
         for receipt in receipts:

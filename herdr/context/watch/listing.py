@@ -73,15 +73,15 @@ class Listing:
             self.folders[folder] = inode
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
-                is_folder = entry.is_dir(follow_symlinks=False)
+                kind = _kind(entry)
+                is_folder = kind is Absent.FOLDER
                 if (folders_only and not is_folder) or not self._wanted(path, is_folder):
                     continue
                 if is_folder:
                     waiting.append((path, entry.inode()))
-                elif entry.is_file(follow_symlinks=False):
+                elif kind is None:
                     yield path
                 else:
-                    kind = Absent.SYMLINK if entry.is_symlink() else Absent.SPECIAL
                     self.skipped[kind.value] += 1
 
     def _entries(self, folder: str) -> "list[os.DirEntry[str]] | None":
@@ -107,6 +107,18 @@ class Listing:
             self.ignored += 1
             return False
         return True
+
+
+def _kind(entry: "os.DirEntry[str]") -> Absent | None:
+    """Return what an entry is instead of a regular file, or None when it is one."""
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return Absent.FOLDER
+        if entry.is_file(follow_symlinks=False):
+            return None
+        return Absent.SYMLINK if entry.is_symlink() else Absent.SPECIAL
+    except OSError:  # only where the file system does not tell the kind along with the name
+        return Absent.UNKNOWN
 
 
 def batched(paths: Iterable[str], size: int) -> Iterator[list[str]]:

@@ -50,7 +50,7 @@ class Notices:
     def _run(self) -> None:
         try:
             self._watch()
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError) as error:  # ValueError: a path that is no text
             self._call(self._failed, _reason(error, len(self._folders)))
         self._call(self._placed.set)
 

@@ -54,13 +54,13 @@ def find_repository(root: str) -> Repository | None:
 
 
 def _git_dir(entry: Path) -> str | None:
-    if entry.is_dir():
-        return str(entry) if (entry / "HEAD").is_file() else None
+    if os.path.isdir(entry):  # unlike Path.is_dir, says no when permission is missing
+        return str(entry) if os.path.isfile(entry / "HEAD") else None
     text = _line(str(entry))
     if text is None or not text.startswith("gitdir:"):
         return None
     target = os.path.normpath(entry.parent / text.removeprefix("gitdir:").strip())
-    return target if Path(target, "HEAD").is_file() else None
+    return target if os.path.isfile(f"{target}/HEAD") else None
 
 
 def _common_dir(git_dir: str) -> str:
@@ -75,7 +75,7 @@ def _line(full: str) -> str | None:
 
 def read_head(repository: Repository) -> Head:
     """Return the branch and commit, from the files; git itself is asked only about reftables."""
-    if Path(repository.common_dir, "reftable").is_dir():
+    if os.path.isdir(f"{repository.common_dir}/reftable"):
         return _ask_head(repository)
     text = _line(f"{repository.git_dir}/HEAD")
     if text is None:

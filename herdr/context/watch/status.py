@@ -44,3 +44,12 @@ class WatchState(msgspec.Struct, frozen=True):
     undelivered: int
     """Reports that the bus refused."""
     note: str | None
+
+
+def status_of(lost: bool, ready: bool, failing: bool) -> Status:
+    """Return the one word for it; a lost folder is the worst that can be said."""
+    if lost:
+        return "lost"
+    if not ready:
+        return "starting"
+    return "sweeping" if failing else "watching"

@@ -72,11 +72,6 @@ class Tree:
         self._user_rules: str | None = None
         self._hint_skips: Counter[str] = Counter()
 
-    @property
-    def file_count(self) -> int:
-        """Files in the table."""
-        return len(self.table)
-
     async def open(self) -> None:
         """Find the folder and its repository anew; raises RootLost."""
         await asyncio.to_thread(self._open)
@@ -138,8 +133,8 @@ class Tree:
         """Return the next slice, unless the whole folder went away and took the files' absence with it."""
         try:
             updates = next(slices, None)
-        except FileNotFoundError as error:
-            raise RootLost("the workspace's folder went away during a sweep") from error
+        except OSError as error:  # only the root's own: everything below it is counted instead
+            raise RootLost(f"the workspace's folder cannot be read: {error.strerror}") from error
         self._check_root(updates or ())
         return updates
 
@@ -213,14 +208,7 @@ class Tree:
 
     async def git_folders(self) -> list[str]:
         """Return the absolute folders in which git leaves traces when HEAD moves."""
-        return await asyncio.to_thread(self._git_folders)
-
-    def _git_folders(self) -> list[str]:
-        if self._repository is None:
-            return []
-        git_dir, common_dir = self._repository.git_dir, self._repository.common_dir
-        wanted = (git_dir, f"{git_dir}/logs", common_dir, f"{common_dir}/refs/heads")
-        return [path for path in dict.fromkeys(wanted) if os.path.isdir(path)]
+        return [] if self._repository is None else await asyncio.to_thread(_git_folders, self._repository)
 
     def is_git_hint(self, hint: str) -> bool:
         """Tell whether a notice is about git's own files."""
@@ -245,3 +233,9 @@ def _inode(full: str) -> int | None:
         return os.lstat(full).st_ino
     except OSError:
         return None
+
+
+def _git_folders(repository: Repository) -> list[str]:
+    git_dir, common_dir = repository.git_dir, repository.common_dir
+    wanted = (git_dir, f"{git_dir}/logs", common_dir, f"{common_dir}/refs/heads")
+    return [path for path in dict.fromkeys(wanted) if os.path.isdir(path)]

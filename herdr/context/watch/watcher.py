@@ -10,7 +10,7 @@ from herdr.context.watch.changes import Before, Change, Table, diff
 from herdr.context.watch.pace import Pace
 from herdr.context.watch.report import BURST_PATHS, Cause, HeadMoved, WorkspaceEvent, report
 from herdr.context.watch.repository import Head
-from herdr.context.watch.status import Settings, Status, WatchState
+from herdr.context.watch.status import Settings, WatchState, status_of
 from herdr.context.watch.sweep import Update
 from herdr.context.watch.tree import RootLost, Tree
 from herdr.context.watch.watches import Watches
@@ -64,6 +64,7 @@ class Watcher:
         self._wake = asyncio.Event()
         self._ready = asyncio.Event()
         self._stopping = self._lost = self._git_busy = False
+        self._lost_retry_s = LOST_RETRY_S
         self._undelivered = 0
 
     def hint(self, paths: Iterable[str]) -> None:
@@ -91,58 +92,48 @@ class Watcher:
     def state(self) -> WatchState:
         """Return the counts for `/healthz`."""
         tree, watches = self._tree, self._watches
+        status = status_of(self._lost, self._ready.is_set(), watches.failing)
         skipped = dict(tree.skipped)
         if tree.over_limit:
             skipped["limit"] = tree.over_limit
         return WatchState(
-            self._status(), len(tree.table), len(tree.folders), tree.ignored, skipped, tree.listing,
+            status, len(tree.table), len(tree.folders), tree.ignored, skipped, tree.listing,
             self._pace.count, round(self._pace.last_s, 3), watches.restarts, self._undelivered,
             watches.note or tree.listing_note,
         )  # fmt: skip
 
-    def _status(self) -> Status:
-        if self._lost:
-            return "lost"
-        if not self._ready.is_set():
-            return "starting"
-        return "sweeping" if self._watches.failing else "watching"
-
     async def run(self) -> None:
         """Follow the workspace until `stop`. A folder that is missing, now or later, is waited for."""
-        delay = LOST_RETRY_S
         try:
             while not self._stopping:
                 try:
                     await self._tree.open()
-                    delay = LOST_RETRY_S
                     await self._follow()
                 except RootLost as loss:
-                    await self._note_loss(loss)
-                    await self._sleep_until(self._clock.monotonic() + delay)
-                    delay = min(delay * 2, LOST_RETRY_MAX_S)
+                    if not self._lost:
+                        _log.warning("workspace %s: %s", self.name, loss.detail)
+                    self._lost = True
+                    await self._watches.remove()
+                    await self._sleep_until(self._clock.monotonic() + self._lost_retry_s)
+                    self._lost_retry_s = min(self._lost_retry_s * 2, LOST_RETRY_MAX_S)
         finally:
             await self._watches.remove()
 
     async def _follow(self) -> None:
-        if self._lost:
-            _log.warning("workspace %s: the folder is back", self.name)
-        self._lost = False
         if not self._based:
             await self._sweep(baseline=True)
-            self._head = self._reported_head = await self._tree.head()
             self._based = True
+        if not self._ready.is_set():
+            self._head = self._reported_head = await self._tree.head()
         await self._reconcile(anew=True)
+        if self._lost:
+            _log.warning("workspace %s: the folder is back", self.name)
+        self._lost, self._lost_retry_s = False, LOST_RETRY_S
         self._ready.set()
         while not self._stopping:
             await self._sleep_until(self._next_at())
             await self._round()
         await self._flush()
-
-    async def _note_loss(self, loss: RootLost) -> None:
-        if not self._lost:
-            _log.warning("workspace %s: %s", self.name, loss.detail)
-        self._lost = True
-        await self._watches.remove()
 
     async def _round(self) -> None:
         await self._take_hints()

@@ -31,9 +31,15 @@ class Readers:
         self._turn = 0
 
     async def open(self) -> None:
-        """Connect; raises sqlite3.Error. `close` is needed after a failure too."""
+        """Connect; raises sqlite3.Error. `close` is needed after a failure too.
+
+        The first read takes a lock that lasts as long as the connection. Without it, a writer that closes
+        after a failed commit counts as the last one, and reopening replays what was never acknowledged.
+        """
         for _ in range(READERS):
-            self._connections.append(await connect(self._path, "ro"))
+            connection = await connect(self._path, "ro")
+            self._connections.append(connection)
+            await connection.run(lambda db: db.execute("SELECT count(*) FROM meta").fetchone())
 
     async def run(
         self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from herdr.clock import SystemClock
-from herdr.context.watch.changes import Change
+from herdr.context.watch.changes import Change, Table
 from herdr.context.watch.report import WorkspaceEvent
 from herdr.context.watch.status import Settings
 from herdr.context.watch.tree import Tree
@@ -99,7 +99,9 @@ Start = Callable[..., AbstractAsyncContextManager[Watched]]
 @pytest.fixture
 def start() -> Start:
     @asynccontextmanager
-    async def running(root: Path, wait: bool = True, **settings: Any) -> AsyncIterator[Watched]:
+    async def running(
+        root: Path, wait: bool = True, baseline: Table | None = None, **settings: Any
+    ) -> AsyncIterator[Watched]:
         events: asyncio.Queue[WorkspaceEvent] = asyncio.Queue()
         tapped: list[Change] = []
 
@@ -110,7 +112,7 @@ def start() -> Start:
         async def tap(changes: Sequence[Change]) -> None:
             tapped.extend(changes)
 
-        watcher = Watcher("project", root, emit, SystemClock(), Settings(**settings), tap)
+        watcher = Watcher("project", root, emit, SystemClock(), Settings(**settings), tap, baseline)
         task = asyncio.create_task(watcher.run())
         try:
             if wait:

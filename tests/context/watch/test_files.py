@@ -73,6 +73,12 @@ def test_only_files_up_to_the_limit_are_hashed(tmp_path: Path, size: int, hashed
     assert isinstance(found, FileState) and found.size == size and (found.hash is not None) is hashed
 
 
+def test_a_file_that_grows_past_the_limit_is_not_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 11)
+    digest, _seen, _steady = module._read(str(tmp_path / "a"), 10)
+    assert digest is None
+
+
 def change_while_reading(monkeypatch: pytest.MonkeyPatch, path: Path, times: int) -> None:
     original, left = module._digest, [times]
 

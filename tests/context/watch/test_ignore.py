@@ -19,7 +19,8 @@ FILES = [
 PATTERNS = [
     "a", "/a", "*.log", "!b.log", "dir/", "dir", "/dir/sub", "sub/", "**/a", "dir/**", "dir/*", "!dir/sub/",
     "build/*", "!build/keep", "*", "!*/", "!a", "x\\ y", "z\\#", "# comment", "", "a/", "**/deep/**",
-    "dir/**/a", "?", "[ab]", "[!a]", "b.*", "\\!a", "!", "[z-a]", "a\r", "sub/deep", "deep/a",
+    "dir/**/a", "**", "!**", "/**", "**/", "!/dir/**", "!**/sub/",
+    "?", "[ab]", "[!a]", "b.*", "\\!a", "!", "[z-a]", "a\r", "sub/deep", "deep/a",
 ]  # fmt: skip
 LINES = st.lists(st.sampled_from(PATTERNS), max_size=4)
 
@@ -46,7 +47,7 @@ def we_list(root: Path) -> set[str]:
     return {path for path in FILES if not ignore.ignored(path)}
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(top=LINES, inner=LINES, excluded=LINES)
 def test_we_ignore_what_git_ignores(
     folder: Path, top: Sequence[str], inner: Sequence[str], excluded: Sequence[str]

@@ -115,3 +115,22 @@ async def test_a_file_that_stops_being_listed_but_exists_is_not_reported(root: P
     (root / ".git" / "info" / "exclude").write_text("notes\n")
     assert await swept(tree) == []
     assert "notes" not in tree.table
+
+
+async def test_a_root_that_vanishes_during_a_sweep_is_no_mass_deletion(root: Path) -> None:
+    tree = tree_at(root)
+    await swept(tree)
+    tree.table["known"] = tree.table["README"]  # looked at after all that is listed
+    with pytest.raises(RootLost):
+        async for updates in tree.sweep(hashing=True):
+            tree.apply(updates)
+            shutil.rmtree(root, ignore_errors=True)
+    assert "known" in tree.table
+
+
+async def test_a_workspace_that_the_repository_around_it_ignores_stands_for_itself(root: Path) -> None:
+    (root / "build").mkdir()
+    (root / "build" / "a").write_text("x")
+    tree = tree_at(root / "build")
+    await swept(tree)
+    assert set(tree.table) == {"a"} and tree.listing == "walk"

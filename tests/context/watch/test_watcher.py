@@ -3,13 +3,18 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from herdr.clock import SystemClock
 from herdr.context.watch import notices as notices_module
+from herdr.context.watch.report import WorkspaceEvent
+from herdr.context.watch.watcher import Watcher
+from herdr.errors import LogUnavailable
 
 
 def digest(text: str) -> str:
@@ -354,6 +359,68 @@ async def test_large_files_have_no_hash_and_still_change(root: Path, start: Any)
         assert await watched.take(1) == [
             ("file.changed", "big", {"change": "modified", "size": 3000, "hash": None})
         ]
+
+
+async def test_a_bus_that_refuses_is_counted_and_watching_goes_on(root: Path) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def emit(events: Sequence[WorkspaceEvent]) -> None:
+        heard.put_nowait(events[0].subject or "")
+        raise LogUnavailable("the disk is full")
+
+    watcher = Watcher("project", root, emit, SystemClock())
+    task = asyncio.create_task(watcher.run())
+    await asyncio.wait_for(watcher.ready(), 30)
+    for path in ("README", "src/a.py"):
+        (root / path).write_text("x")
+        assert await asyncio.wait_for(heard.get(), 30) == path
+    watcher.stop()
+    await asyncio.wait_for(task, 30)
+    assert watcher.state().undelivered == 2
+
+
+async def test_a_stop_reports_what_was_gathered(root: Path, start: Any) -> None:
+    async with start(root) as watched:
+        (root / "README").write_text("last words")
+        watched.watcher.hint([str(root / "README")])
+        while not watched.tapped:
+            await asyncio.wait_for(asyncio.to_thread(os.sched_yield), 30)
+        watched.watcher.stop()
+        assert await watched.take(1) == [changed("modified", "README", "last words")]
+
+
+async def test_an_earlier_table_makes_the_start_report_what_changed_since(root: Path, start: Any) -> None:
+    async with start(root) as watched:
+        earlier = dict(watched.watcher.table)
+    (root / "README").unlink()
+    async with start(root, baseline=earlier) as watched:
+        assert await watched.take(1) == [deleted("README")]
+
+
+async def test_git_at_work_holds_the_report_back(root: Path, start: Any) -> None:
+    lock = root / ".git" / "index.lock"
+    async with start(root) as watched:
+        lock.touch()
+        (root / "README").write_text("half of it")
+        while not watched.tapped:
+            await asyncio.wait_for(asyncio.to_thread(os.sched_yield), 30)
+        (root / "src" / "a.py").write_text("other half")
+        while len(watched.tapped) < 2:
+            await asyncio.wait_for(asyncio.to_thread(os.sched_yield), 30)
+        while not watched.watcher._git_busy:
+            await asyncio.wait_for(asyncio.to_thread(os.sched_yield), 30)
+        watched.assert_silent()
+        lock.unlink()
+        assert [event[1] for event in await watched.take(2)] == ["README", "src/a.py"]
+
+
+async def test_a_root_whose_name_is_not_utf8_is_swept_instead(tmp_path: Path, start: Any) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    odd.mkdir()
+    async with start(odd) as watched:
+        assert watched.watcher.state().status == "sweeping"
+        (odd / "a").write_text("found")
+        assert await watched.take(1) == [changed("created", "a", "found")]
 
 
 async def test_files_over_the_limit_are_counted(root: Path, start: Any) -> None:

@@ -1,6 +1,7 @@
 """Whether a data folder can be used is found out, and said in one line, before anything else."""
 
 import asyncio
+import os
 import sqlite3
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ async def test_the_folder_is_made_and_private(open_log, path):
 async def test_a_second_log_on_the_folder_is_refused(open_log, path):
     log = await open_log()
     text = await refusal(open_log, path)
-    assert f"pid {__import__('os').getpid()} on " in text
+    assert f"pid {os.getpid()} on " in text
     assert "stop it first" in text
     await log.close()
     await open_log()
@@ -94,8 +95,8 @@ MOUNTINFO = """\
 def test_network_and_virtual_file_systems_are_refused(tmp_path, clock, kind):
     mounts = tmp_path / "mountinfo"
     device = tmp_path.stat().st_dev
-    number = f"{device >> 8 & 0xFFF}:{device & 0xFF | device >> 12 & 0xFFF00}"
-    mounts.write_text(MOUNTINFO.format(kind=kind).replace("0:33", number).replace("254:0", "9999:9"))
+    number = f"{os.major(device)}:{os.minor(device)}"
+    mounts.write_text(MOUNTINFO.format(kind=kind).replace("254:0", "9999:9").replace("0:33", number))
     with pytest.raises(StartupError, match=f"{kind}.*named volume"):
         claim(tmp_path, clock, mounts)
 
