@@ -156,7 +156,7 @@ class Gateway:
         elif isinstance(error, socket.gaierror):
             text = f"there is no host {self._parts.hostname}: correct {URL_VARIABLE} or --url"
         elif isinstance(error, ssl.SSLError):
-            text = f"{self.url} cannot be trusted or does not speak TLS ({error.reason}): is it http://?"
+            text = f"{self.url} cannot be trusted or does not speak TLS ({error.reason}): try http://"
         elif isinstance(error, TimeoutError):
             text = (
                 f"the gateway at {self.url} does not answer within {self._timeout_s:g} s: is it overloaded?"

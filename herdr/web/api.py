@@ -11,7 +11,7 @@ from herdr.bus.rulebook import Listed
 from herdr.config import RouteRule
 from herdr.errors import FieldError, InvalidInput
 from herdr.event import Name
-from herdr.web.asgi import JSON, Receive, Scope, Send, read_body, respond, respond_json
+from herdr.web.asgi import JSON, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
 from herdr.web.sse import event_json
 
@@ -81,15 +81,15 @@ class RoutesApi:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def list(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the rules in force and where each came from."""
         await respond_json(send, 200, {"routes": [_shown(listed) for listed in self._bus.rulebook.listed()]})
 
-    async def get(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def get(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with one rule."""
         await respond_json(send, 200, _shown(self._bus.rulebook.get(scope["path_params"]["name"])))
 
-    async def put(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def put(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Set a rule; it is in force, and kept, when the answer comes."""
         name = _rule_name(scope)
         rule = _decode(await read_body(scope, receive, SMALL_BODY_MAX), RouteRule)
@@ -97,7 +97,7 @@ class RoutesApi:
         listed = await self._bus.set_route(name, rule)
         await respond_json(send, 201 if is_new else 200, _shown(listed))
 
-    async def delete(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def delete(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Remove a rule."""
         await self._bus.delete_route(scope["path_params"]["name"])
         await respond(send, 204, b"", [])
@@ -118,7 +118,7 @@ class AckTarget:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Remember how far a target has got."""
         body: AckBody = _decode(await read_body(scope, receive, SMALL_BODY_MAX), AckBody)
         name = scope["path_params"]["name"]
@@ -132,7 +132,7 @@ class RedactEvent:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Blank an event's payload for good, and answer with what is left of it."""
         text = scope["path_params"]["seq"]
         if not (text.isascii() and text.isdigit() and len(text) <= 19):
@@ -147,18 +147,18 @@ class WorkspacesApi:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
-    async def list(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the watched folders and their counts."""
         found = [{"name": name, **state} for name, state in self._workspaces.state().items()]
         await respond_json(send, 200, {"workspaces": found})
 
-    async def add(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def add(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Watch one more folder, also after restarts."""
         body: WorkspaceBody = _decode(await read_body(scope, receive, SMALL_BODY_MAX), WorkspaceBody)
         name = await self._workspaces.add(body.name, body.path)
         await respond_json(send, 201, {"name": name, "path": body.path})
 
-    async def remove(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def remove(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Stop watching a folder."""
         await self._workspaces.remove(scope["path_params"]["name"])
         await respond(send, 204, b"", [])

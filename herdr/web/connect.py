@@ -11,7 +11,7 @@ from herdr.bus.bus import Bus
 from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
 from herdr.errors import HerdrError, InvalidInput
-from herdr.web.asgi import Receive, Scope, Send
+from herdr.web.asgi import ABORT, Receive, Scope, Send
 from herdr.web.auth import Access, Caller
 from herdr.web.drafts import check_sizes
 from herdr.web.frames import (
@@ -62,9 +62,7 @@ class Connect:
         chosen = next((p for p in offered if p in (JSON_PROTOCOL, MSGPACK_PROTOCOL)), None)
         await send({"type": "websocket.accept", "subprotocol": chosen})
         binary = chosen == MSGPACK_PROTOCOL
-        channel = Connection(
-            self._bus, self._streams, caller, send, self._data_max, binary, scope.get("herdr.abort")
-        )
+        channel = Connection(self._bus, self._streams, caller, send, self._data_max, binary, scope.get(ABORT))
         self._streams.websocket += 1
         try:
             await channel.run(receive)

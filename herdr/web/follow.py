@@ -9,7 +9,7 @@ from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
 from herdr.bus.subscriptions import Subscriptions
 from herdr.errors import HerdrError, NotFound
-from herdr.web.asgi import JSON, Headers, Receive, Scope, Send, header, respond
+from herdr.web.asgi import ABORT, JSON, Headers, Receive, Reply, Scope, header, respond
 from herdr.web.auth import Caller
 from herdr.web.query import Query, parse_query
 from herdr.web.sse import (
@@ -40,7 +40,7 @@ class FollowEvents:
         self._streams = streams
         self._epoch = epoch
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one follower."""
         query = parse_query(scope["query_string"])
         after = header(scope, b"last-event-id") or query.after
@@ -59,7 +59,7 @@ class FollowEvents:
             self._streams.sse -= 1
             self._streams.leave(stream)
 
-    async def _send_page(self, send: Send, query: Query, after: str | None) -> None:
+    async def _send_page(self, send: Reply, query: Query, after: str | None) -> None:
         follower = await self._subscriptions.open(query.selection, after)
         gap = follower.take_gap()
         page = await follower.read(query.limit)
@@ -71,7 +71,7 @@ class FollowEvents:
         await respond(send, 200, body)
         self._subscriptions.wrote(page, query.selection.target)
 
-    async def _turn_away(self, send: Send) -> None:
+    async def _turn_away(self, send: Reply) -> None:
         """Answer 200: a browser's EventSource never comes back after a 503."""
         retry_ms = self._streams.busy_retry_ms()
         reason = "the gateway is stopping" if self._streams.stopping else "max_connections streams are open"
@@ -86,12 +86,12 @@ class FollowEvents:
 class EventStream:
     """One SSE connection. Implements `herdr.web.streams.Stream`."""
 
-    def __init__(self, streams: Streams, send: Send, scope: Scope) -> None:
+    def __init__(self, streams: Streams, send: Reply, scope: Scope) -> None:
         self.written_at = streams.now()
         self.writing_since: float | None = None
         self._streams = streams
         self._send = send
-        self._abort = scope.get("herdr.abort")
+        self._abort = scope.get(ABORT)
         self._follower: Follower | None = None
         self._gone = False
 
@@ -162,7 +162,7 @@ class GetEvent:
         self._bus = bus
         self._epoch = epoch
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with one whole event."""
         text = scope["path_params"]["seq"]
         if not (text.isascii() and text.isdigit() and len(text) <= 19):

@@ -6,7 +6,7 @@ from typing import Any
 from herdr import __version__
 from herdr.bus.bus import Bus
 from herdr.event import LANE_NAMES
-from herdr.web.asgi import Headers, Receive, Scope, Send, respond, respond_json
+from herdr.web.asgi import Headers, Receive, Reply, Scope, respond, respond_json
 from herdr.web.auth import Caller
 from herdr.web.metrics import CONTENT_TYPE, Snapshot, render
 from herdr.web.streams import Streams
@@ -25,22 +25,22 @@ class Health:
         self._store = store
         self._extra = extra
 
-    async def healthz(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def healthz(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with everything; 503 while the log cannot be written."""
         report = self.report()
         await respond_json(send, 503 if report["status"] == "failing" else 200, report, NO_STORE)
 
-    async def livez(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def livez(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer that the event loop turns."""
         await respond_json(send, 200, {"status": "ok"}, NO_STORE)
 
-    async def readyz(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def readyz(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer whether requests are welcome: not while the log fails, nor during a stop."""
         reasons = [why for why in (self._bus.failure, "stopping" if self._streams.stopping else None) if why]
         body = {"status": "failing", "reasons": reasons} if reasons else {"status": "ok"}
         await respond_json(send, 503 if reasons else 200, body, NO_STORE)
 
-    async def metrics(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def metrics(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer in Prometheus' text format."""
         await respond(
             send, 200, render(self._snapshot()), [(b"content-type", CONTENT_TYPE.encode()), *NO_STORE]

@@ -6,7 +6,7 @@ import msgspec
 
 from herdr.bus.publish import Publisher
 from herdr.event import Draft, Receipt
-from herdr.web.asgi import JSON, Headers, Receive, Scope, Send, header, read_body, respond
+from herdr.web.asgi import JSON, Headers, Receive, Reply, Scope, header, read_body, respond
 from herdr.web.auth import Caller
 from herdr.web.cloudevents import is_binary, parse_batch, parse_binary, parse_structured
 from herdr.web.drafts import asks_for_p0, check_sizes, encode_receipts, parse_body, parse_lines
@@ -27,7 +27,7 @@ class PublishEvents:
         self._body_max = body_max
         self._data_max = data_max
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one publish."""
         body = await read_body(scope, receive, self._body_max)
         await self._publisher.decoding_turn(len(body))

@@ -20,7 +20,7 @@ from herdr.web.api import (
     Workspaces,
     WorkspacesApi,
 )
-from herdr.web.asgi import Receive, Scope, Send, respond
+from herdr.web.asgi import Receive, Reply, Scope, respond
 from herdr.web.auth import Access, Caller
 from herdr.web.connect import Connect
 from herdr.web.follow import FollowEvents, GetEvent
@@ -91,6 +91,6 @@ class Description:
     def __init__(self, described: Sequence[Endpoint]) -> None:
         self._body = msgspec.json.encode(describe(described, __version__))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the OpenAPI document."""
         await respond(send, 200, self._body)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -9,9 +10,10 @@ from typing import Any
 
 import msgspec
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from herdr.web.asgi import ABORT, NO_CONTENT, WRITE_WHOLE, Headers, Scope
 from herdr.web.problems import CONTENT_TYPE, Refused, problem_of
 
 HEADER_MAX = 32 * 1024  # bytes of one request's header; llhttp itself has no bound
@@ -51,13 +53,17 @@ class GatewayProtocol(HttpToolsProtocol):
         """Start the clock of a request."""
         super().on_message_begin()
         self.receiving_since = self.loop.time()
-        self.scope["herdr.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        scope: Scope = self.scope  # type: ignore[assignment]
+        scope[ABORT] = self.transport.abort
 
     def on_headers_complete(self) -> None:
         """The header is whole; the body's clock starts."""
         self.in_body = True
         self.receiving_since = self.loop.time()
         super().on_headers_complete()
+        # The cycle is bound here: with pipelined requests `self.cycle` may be a later one when it answers
+        scope: Scope = self.scope  # type: ignore[assignment]
+        scope[WRITE_WHOLE] = functools.partial(self.write_whole, self.cycle)
 
     def on_message_complete(self) -> None:
         """Nothing is owed any more."""
@@ -65,6 +71,29 @@ class GatewayProtocol(HttpToolsProtocol):
         self.head_bytes = 0
         self.receiving_since = None
         super().on_message_complete()
+
+    def write_whole(self, cycle: RequestResponseCycle, status: int, body: bytes, headers: Headers) -> bool:
+        """Write head and body of a request's answer in one piece (see `Reply`)."""
+        if cycle.response_started or self.flow.write_paused or cycle.scope["method"] == "HEAD":
+            return False
+        cycle.response_started = cycle.response_complete = True
+        if cycle.disconnected:
+            return True
+        lines = [b"HTTP/1.1 %d \r\n" % status]
+        for name, value in (*self.server_state.default_headers, *headers):
+            lines.append(b"%s: %s\r\n" % (name, value))
+            if name == b"connection":
+                cycle.keep_alive = False
+        if not cycle.keep_alive:
+            lines.append(b"connection: close\r\n")
+        if status != NO_CONTENT:
+            lines.append(b"content-length: %d\r\n" % len(body))
+        self.transport.write(b"%s\r\n%s" % (b"".join(lines), body))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self.transport.close()
+        cycle.on_response()
+        return True
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP in the form of all other errors."""

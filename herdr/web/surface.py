@@ -12,12 +12,12 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from herdr.errors import HerdrError
-from herdr.web.asgi import ClientGone, Receive, Scope, Send, respond_problem
+from herdr.web.asgi import ClientGone, Receive, Reply, Scope, Send, respond_problem
 from herdr.web.auth import Access, Caller
 from herdr.web.guard import Guard
 from herdr.web.problems import Refused
 
-Handler = Callable[[Scope, Receive, Send, Caller], Awaitable[None]]
+Handler = Callable[[Scope, Receive, Reply, Caller], Awaitable[None]]
 
 PUBLIC = None
 """The scope of the few endpoints that need none: health, and the description of the API."""
@@ -53,13 +53,7 @@ class Methods:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it; whatever is raised leaves as a problem."""
-        started = False
-
-        async def tracking_send(message: Any) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
+        reply = Reply(scope, send)
         try:
             endpoint = self._by_method.get(scope["method"])
             if endpoint is None:
@@ -69,17 +63,17 @@ class Methods:
                     {"allow": self._allow},
                 )
             caller = self._access.admit(scope, endpoint.scope)
-            await endpoint.handler(scope, receive, tracking_send, caller)
+            await endpoint.handler(scope, receive, reply, caller)
         except HerdrError as error:
-            if not started:
-                await respond_problem(send, error)
+            if not reply.started:
+                await respond_problem(reply, error)
         except ClientGone:
             pass
         except Exception:
             _log.exception("a handler failed: %s %s", scope["method"], scope["path"])
-            if started:
+            if reply.started:
                 raise
-            await respond_problem(send, HerdrError("the gateway made a mistake; its log says which"))
+            await respond_problem(reply, HerdrError("the gateway made a mistake; its log says which"))
 
 
 class Front:
@@ -108,7 +102,7 @@ async def _refuse(scope: Scope, send: Send, error: Refused) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error.detail[:120]})
     else:
-        await respond_problem(send, error)
+        await respond_problem(Reply(scope, send), error)
 
 
 async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,7 +111,8 @@ async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": 1008, "reason": "no such WebSocket; use /v1/connect"})
         return
     await respond_problem(
-        send, Refused("not_found", f"nothing is at {scope['path'][:200]}; /openapi.json lists what there is")
+        Reply(scope, send),
+        Refused("not_found", f"nothing is at {scope['path'][:200]}; /openapi.json lists what there is"),
     )
 
 

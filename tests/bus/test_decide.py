@@ -26,18 +26,20 @@ class Book:
         self.ids: dict[Id, int] = {}
         self.versions = Versions()
         self.made = 0
-        self.judge = Judge(EPOCH, lambda source, id_: self.ids.get((source, id_)), self.versions, self._own)
+        self.judge = Judge(EPOCH, self.versions, self._own)
 
     def _own(self, type_: str, data: Any, *, to: tuple[str, ...], subject: str, workspace: str) -> Event:
         self.made += 1
         draft = own_draft(type_, data, subject, workspace)
         return build_event(draft, "herdr", f"own-{self.made}", "tool", (), Lane.P0, address(to, ()))
 
-    def decide(self, items: Iterable[Pending], old_ids: dict[Id, int] | None = None) -> Decision:
-        return self.judge.decide(items, len(self.events) + 1, AT + len(self.events), old_ids or {})
+    def decide(self, items: Iterable[Pending]) -> Decision:
+        keys = [(item.event.source, item.event.id) for item in items]
+        known = {key: self.ids[key] for key in keys if key in self.ids}
+        return self.judge.decide(items, len(self.events) + 1, AT + len(self.events), known)
 
-    def commit(self, *items: Pending, old_ids: dict[Id, int] | None = None) -> list[Receipt]:
-        decision = self.decide(items, old_ids)
+    def commit(self, *items: Pending) -> list[Receipt]:
+        decision = self.decide(items)
         self.events.extend(decision.events)
         for key, seq in decision.ids.items():
             self.ids.setdefault(key, seq)
@@ -121,9 +123,11 @@ def test_what_a_duplicate_had_replaced_is_a_duplicate_too() -> None:
     assert len(book.events) == 1
 
 
-def test_an_id_that_only_the_index_knows_is_a_duplicate() -> None:
-    receipts = Book().commit(item("1"), item("2"), old_ids={("a", "1"): 77})
-    assert receipts == [Receipt("duplicate", "1", 77, EPOCH), Receipt("accepted", "2", 1, EPOCH)]
+def test_an_id_that_was_stored_by_itself_keeps_its_seq_when_it_is_replaced_later() -> None:
+    book = Book()
+    book.commit(item("1"))
+    receipts = book.commit(item("2", "file.changed", replaced=["1"]), item("1"))
+    assert [(r.status, r.seq) for r in receipts] == [("accepted", 2), ("duplicate", 1)]
 
 
 @pytest.mark.parametrize("together", [True, False])

@@ -103,7 +103,7 @@ class SqliteLog:
         self.head += len(events)
         self._sweep.count += len(batch.ids)
         size = sum([len(event.body) for event in events]) + 32 * len(events)
-        self._wal.add(size, len(batch.ids) + len(batch.puts))
+        self._wal.add(size, min(len(batch.ids), self._sweep.pages) + len(batch.puts))
 
     async def _recover(self) -> None:
         """After a failure, connect anew and believe the file."""

@@ -134,6 +134,11 @@ class IdSweep:
         self.count = 0
         """Rows in the index; the log adds what it inserts."""
 
+    @property
+    def pages(self) -> int:
+        """About how many pages the index has."""
+        return self.count * _ID_BYTES // _PAGE_SIZE + 1
+
     def slice(self, db: sqlite3.Connection, first: int, wal: WalGauge) -> bool:
         """Look at `IDS_A_SLICE` ids and delete those that may go; True when the index is over its bound."""
         rows = db.execute(

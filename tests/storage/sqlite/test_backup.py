@@ -146,6 +146,8 @@ async def test_restore_leaves_no_stale_write_ahead_log(open_log, path, tmp_path,
 async def test_restore_over_a_wreck_needs_force(open_log, path, tmp_path, clock):
     log = await filled(open_log)
     backup(path, tmp_path / "copy.db")
+    await log._writer.run(log._wal.scrub)
+    await log.append(Batch([make_event(501)]))
     stale = path.with_name("events.db-wal").read_bytes()
     await log.close()
     path.write_bytes(b"wreck" * 1000)
