@@ -111,6 +111,8 @@ class Judge:
         known = self._version(event.workspace, event.subject, decision)
         if known is None or known.seq <= item.based_on or known.source == event.source:
             return None
+        if known.hash is not None and known.hash == item.hash:
+            return None  # another source, mostly the watcher, told of this very write before
         return Conflict(event.subject, known.seq, known.source, rfc3339(known.accepted_us))
 
     def _notice(self, item: Pending, conflict: Conflict) -> Event:

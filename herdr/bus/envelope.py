@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from herdr.bus.classify import tags_of
-from herdr.event import LANE_NAMES, TAGS_MAX, Delivery, Draft, Envelope, Event, Lane, single_line
+from herdr.event import LANE_NAMES, Delivery, Draft, Envelope, Event, Lane, single_line
 
 OWN_SOURCE = "herdr"
 OWN_TIMEOUT_MS = 30_000  # as any P0; what the gateway says itself never raises `herdr.undelivered`
@@ -16,12 +15,9 @@ _encode = msgspec.json.Encoder().encode
 _REDACTED = Raw(b'{"redacted":true}')
 
 
-def tags_for(draft: Draft) -> tuple[str, ...]:
+def merge_tags(own: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Return the classifier's tags and then the publisher's, each once."""
-    own = tags_of(draft.type)
-    if not draft.tags:
-        return own
-    return tuple(dict.fromkeys(own + draft.tags))[: TAGS_MAX + len(own)]
+    return tuple(dict.fromkeys(own + wanted))
 
 
 def build_event(

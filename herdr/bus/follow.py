@@ -94,21 +94,24 @@ class Pages:
     ) -> Page:
         """Read one page after `start`. `aged` skips P1 and P2 events whose time for the target has run out."""
         head = self._tail.head
-        shareable = not aged and limit == EVENTS_MAX and self._tail.covers(start)
+        in_tail = self._tail.covers(start)
+        shareable = in_tail and not aged and limit == EVENTS_MAX
         if shareable:
-            known = self._shared.get((selection, start, FULL)) or self._shared.get((selection, start, head))
+            known = self._shared.get((selection, start, 0)) or self._shared.get((selection, start, head))
             if known is not None:
                 return known
-        if self._tail.covers(start):
+        if in_tail:
             events = self._tail.read(start, limit, BYTES_MAX)
         else:
             events = await self._log.read(start, limit, BYTES_MAX)
+            # Committed a moment ago and not yet announced: its deadlines would start after its first write
+            head = self._tail.head
+            events = [event for event in events if event.seq <= head]
         page = self._build(events, chooser, start, aged, head)
-        self.expired += page.expired  # here, as a page of nothing else is never written
         if shareable:
             if len(self._shared) >= PAGES_SHARED_MAX:
                 self._shared.clear()
-            self._shared[selection, start, head if page.reached_head else FULL] = page
+            self._shared[selection, start, head if page.reached_head else 0] = page
         return page
 
     def _build(self, events: list[Event], chooser: Chooser, start: Positions, aged: bool, head: int) -> Page:
@@ -176,18 +179,28 @@ class Follower:
             gap = self.take_gap()
             if gap is not None:
                 return gap
-            page = await self.read(EVENTS_MAX)
+            page = await self._read_whole(EVENTS_MAX)
+            if page is None:
+                continue
+            self.positions = page.end
             if page.items or self._poked:
                 self._poked = False
                 return page
             if page.reached_head and min(page.end) >= self._pages.head:
                 await self._sleep()
 
-    async def read(self, limit: int) -> Page:
-        """Read one page without waiting, and move past it."""
-        page = await self._pages.read(self.selection, self._chooser, self.positions, self._aged, limit)
+    async def read(self, limit: int) -> tuple[Gap | None, Page]:
+        """Read one page without waiting, and move past it; with the gap, if any, that lies before it."""
+        gap = self.take_gap()
+        while (page := await self._read_whole(limit)) is None:
+            gap = self.take_gap() or gap
         self.positions = page.end
-        return page
+        return gap, page
+
+    async def _read_whole(self, limit: int) -> Page | None:
+        """Read one page; None when retention has trimmed some of it meanwhile."""
+        page = await self._pages.read(self.selection, self._chooser, self.positions, self._aged, limit)
+        return None if self._pages.gap_before(self.positions) else page
 
     def take_gap(self) -> Gap | None:
         """Return what lies between the follower and the oldest retained event, once, and step over it."""

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from herdr.bus.classify import class_of, default_lane
+from herdr.bus.classify import class_of, default_lane, tags_of
 from herdr.bus.debounce import Closed, Debounce
-from herdr.bus.envelope import OWN_SOURCE, address, build_event, own_draft, tags_for
+from herdr.bus.envelope import OWN_SOURCE, address, build_event, merge_tags, own_draft
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.overflow import Collected, Overflow
 from herdr.bus.pending import Pending, Submission
 from herdr.bus.rate_limit import FairBucket
-from herdr.bus.route import Routing, RoutingTable, Subject
+from herdr.bus.route import TYPES_CACHED_MAX, Routing, RoutingTable, Subject
 from herdr.bus.versions import content_hash, makes_version
 from herdr.event import Draft, Event, Lane, Receipt
 
@@ -45,14 +45,15 @@ class Intake:
         self._new_id = new_id
         self._find_id = find_id
         self._debounces = debounces
+        self._kinds: dict[str, tuple[str, Lane, tuple[str, ...]]] = {}
 
     def take_in(
         self, draft: Draft, source: str, submission: Submission, index: int, now: float
     ) -> Pending | None:
         """Handle one draft; what comes back has to wait for room in the P0 lane and be offered again."""
-        class_ = class_of(draft.type)
-        tags = tags_for(draft)
-        wish = Lane[draft.priority] if draft.priority is not None else default_lane(draft.type)
+        class_, lane, own_tags = self._kind_of(draft.type)
+        tags = merge_tags(own_tags, draft.tags) if draft.tags else own_tags
+        wish = lane if draft.priority is None else Lane[draft.priority]
         routing = self.table.route(Subject(draft, source, class_, tags), wish)
         event_id = self._new_id() if draft.id is UNSET else draft.id
         # What is in the log already goes straight on, to be answered `duplicate`: a retry is not a new event
@@ -90,9 +91,18 @@ class Intake:
     ) -> Event:
         """Return an event of the gateway's own: for the named targets, and for whom the table sends it to."""
         draft = own_draft(type_, data, subject, workspace)
-        class_, tags = class_of(type_), tags_for(draft)
+        class_, _, tags = self._kind_of(type_)
         routed = self.table.route(Subject(draft, OWN_SOURCE, class_, tags), lane).deliveries
         return build_event(draft, OWN_SOURCE, self._new_id(), class_, tags, lane, address(to, routed))
+
+    def _kind_of(self, type_: str) -> tuple[str, Lane, tuple[str, ...]]:
+        """Return the classifier's word on a type: class, lane and tags."""
+        kind = self._kinds.get(type_)
+        if kind is None:
+            if len(self._kinds) >= TYPES_CACHED_MAX:
+                self._kinds.clear()
+            kind = self._kinds[type_] = (class_of(type_), default_lane(type_), tags_of(type_))
+        return kind
 
     def offer(self, pending: Pending) -> Admission:
         """Put an event into its lane, or answer that it was dropped; WAIT leaves everything to the caller."""
@@ -163,8 +173,8 @@ class Intake:
             "cause": "rate",
         }
         draft = Draft("files.changed", workspace=collected.workspace, data=msgspec.Raw(_encode(data)))
-        class_, tags = class_of(draft.type), tags_for(draft)
-        routing = self.table.route(Subject(draft, collected.source, class_, tags), default_lane(draft.type))
+        class_, lane, tags = self._kind_of(draft.type)
+        routing = self.table.route(Subject(draft, collected.source, class_, tags), lane)
         event = build_event(
             draft, collected.source, self._new_id(), class_, tags, routing.lane, routing.deliveries
         )

@@ -114,3 +114,10 @@ async def respond_json(
 async def respond_problem(send: Reply, error: HerdrError) -> None:
     """Send the problem that an error stands for."""
     await respond(send, status_of(error), _encode(problem_of(error)), headers_of(error))
+
+
+async def refuse_handshake(send: Send, error: HerdrError) -> None:
+    """Turn a WebSocket handshake down with the problem that says why."""
+    status = status_of(error)
+    await send({"type": "websocket.http.response.start", "status": status, "headers": headers_of(error)})
+    await send({"type": "websocket.http.response.body", "body": _encode(problem_of(error))})

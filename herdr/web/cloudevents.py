@@ -25,7 +25,7 @@ from msgspec import Raw
 from herdr.errors import FieldError, InvalidInput
 from herdr.event import Draft
 from herdr.web.asgi import Scope
-from herdr.web.drafts import ERRORS_SHOWN_MAX, EVENTS_MAX, check_all, check_text, explain, invalid
+from herdr.web.drafts import ERRORS_SHOWN_MAX, EVENTS_MAX, check_all, check_text, explain, invalid, unreadable
 
 SPEC_VERSION = "1.0"
 REQUIRED = ("id", "source", "specversion", "type")
@@ -79,7 +79,7 @@ def parse_batch(body: bytes) -> list[Draft]:
     try:
         raws = _raws(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise invalid([explain(error, None)]) from None
+        raise unreadable(error) from None
     drafts: list[Draft] = []
     errors: list[FieldError] = []
     for index, raw in enumerate(raws[: EVENTS_MAX + 1]):

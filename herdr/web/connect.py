@@ -11,7 +11,7 @@ from herdr.bus.bus import Bus
 from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
 from herdr.errors import HerdrError, InvalidInput
-from herdr.web.asgi import ABORT, Receive, Scope, Send
+from herdr.web.asgi import ABORT, Receive, Scope, Send, refuse_handshake
 from herdr.web.auth import Access, Caller
 from herdr.web.drafts import check_sizes
 from herdr.web.frames import (
@@ -29,7 +29,7 @@ from herdr.web.frames import (
     parse_frame,
     to_msgpack,
 )
-from herdr.web.problems import Refused, headers_of, problem_of, status_of
+from herdr.web.problems import Refused, problem_of
 from herdr.web.publish import check_wishes
 from herdr.web.query import parse_fields
 from herdr.web.sse import event_json, gap_data
@@ -76,13 +76,6 @@ class Connect:
                 self._access.admit(scope, needed)
                 return needed
         return "events:follow"
-
-
-async def refuse_handshake(send: Send, error: HerdrError) -> None:
-    """Turn a WebSocket handshake down with the problem that says why."""
-    status = status_of(error)
-    await send({"type": "websocket.http.response.start", "status": status, "headers": headers_of(error)})
-    await send({"type": "websocket.http.response.body", "body": _encode(problem_of(error))})
 
 
 async def _until_gone(work: Coroutine[Any, Any, None]) -> None:

@@ -54,7 +54,7 @@ def parse_body(body: bytes) -> tuple[list[Draft], bool]:
     try:
         return check_all([_one(body)]), True
     except (msgspec.DecodeError, RecursionError) as error:
-        raise invalid([explain(error, None)]) from None
+        raise unreadable(error) from None
 
 
 def parse_lines(body: bytes) -> list[Draft]:
@@ -159,7 +159,7 @@ def _decode_array(body: bytes) -> list[Draft]:
     try:
         raws = _raws(body)
     except (msgspec.DecodeError, RecursionError):
-        raise invalid([explain(first, None)]) from None
+        raise unreadable(first) from None
     errors = []
     for index, raw in enumerate(raws):
         try:
@@ -200,6 +200,12 @@ def invalid(errors: Sequence[FieldError], code: str | None = None) -> InvalidInp
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     detail = f"{where}{name}{first.message}{more}; nothing of this request was stored"
     return InvalidInput(detail, code or "invalid_event", list(errors))
+
+
+def unreadable(error: Exception) -> InvalidInput:
+    """Return the error for a body that is not JSON (`invalid_json`), or one event that is not right."""
+    is_json = isinstance(error, msgspec.ValidationError)
+    return invalid([explain(error, None)], None if is_json else "invalid_json")
 
 
 def asks_for_p0(drafts: Sequence[Draft]) -> bool:

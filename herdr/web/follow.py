@@ -61,8 +61,7 @@ class FollowEvents:
 
     async def _send_page(self, send: Reply, query: Query, after: str | None) -> None:
         follower = await self._subscriptions.open(query.selection, after)
-        gap = follower.take_gap()
-        page = await follower.read(query.limit)
+        gap, page = await follower.read(query.limit)
         events = b",".join([event_json(i.event, self._epoch, i.form) for i in page.items])
         cursor = format_cursor(self._epoch, page.end)
         said = b"" if gap is None else b'"gap":%s,' % _encode(gap_data(gap))

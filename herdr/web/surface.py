@@ -12,7 +12,7 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from herdr.errors import HerdrError
-from herdr.web.asgi import ClientGone, Receive, Reply, Scope, Send, respond_problem
+from herdr.web.asgi import ClientGone, Receive, Reply, Scope, Send, refuse_handshake, respond_problem
 from herdr.web.auth import Access, Caller
 from herdr.web.guard import Guard
 from herdr.web.problems import Refused
@@ -100,20 +100,19 @@ class Front:
 
 async def _refuse(scope: Scope, send: Send, error: Refused) -> None:
     if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": error.detail[:120]})
+        await refuse_handshake(send, error)
     else:
         await respond_problem(Reply(scope, send), error)
 
 
 async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer for a path that nothing is at."""
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": "no such WebSocket; use /v1/connect"})
-        return
-    await respond_problem(
-        Reply(scope, send),
-        Refused("not_found", f"nothing is at {scope['path'][:200]}; /openapi.json lists what there is"),
+    hint = (
+        "the WebSocket is /v1/connect"
+        if scope["type"] == "websocket"
+        else "/openapi.json lists what there is"
     )
+    await _refuse(scope, send, Refused("not_found", f"nothing is at {scope['path'][:200]}; {hint}"))
 
 
 def build_methods(endpoints: Sequence[Endpoint], access: Access) -> dict[str, Methods]:

@@ -124,7 +124,7 @@ async def test_what_comes_while_a_paused_follow_acknowledges_is_not_taken_twice(
 
 
 async def test_a_follow_that_pauses_with_an_acknowledgement_under_way_hears_the_answer(
-    faulty, monkeypatch
+    faulty, monkeypatch, eventually
 ) -> None:
     answer, go = faulty.ack, asyncio.Event()
     answering = []
@@ -144,11 +144,11 @@ async def test_a_follow_that_pauses_with_an_acknowledgement_under_way_hears_the_
         acknowledging = asyncio.create_task(events.ack())
         await faulty.wait(lambda: answering)
         await faulty.append(*drafts(FULL_EVENTS + 64)[64:])
-        await faulty.wait(lambda: faulty.events_sent == FULL_EVENTS + 64)
+        await eventually(lambda: events._subscription.inbox.full)  # nothing on the wire tells of the pause
         seen: list[int] = []
         while len(faulty.of("follow")) < 2:
             seen += [event.data for event in await events.next_batch()]
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
         await faulty.append(*drafts(3 * FULL_EVENTS)[FULL_EVENTS + 64 :])  # seen by the old follow too
         await faulty.wait(lambda: faulty.events_sent > 3 * FULL_EVENTS)
         go.set()

@@ -3,7 +3,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from cli.conftest import Cli
+from command_line import Cli
 from gateway import GatewayProcess, running_gateway
 
 
@@ -56,9 +56,8 @@ def test_damage_is_told_and_not_restored_unasked(tmp_path: Path) -> None:
         herdr("publish", "a.b", "--data", '"broken"')
         process.stop()
     with sqlite3.connect(tmp_path / "data/events.db") as db:
-        columns = [row[1] for row in db.execute("PRAGMA table_info(events)")]
-        assert "body" in columns
-        db.execute("UPDATE events SET body = replace(body, 'broken', 'BROKEN') WHERE seq = 2")
+        spoil = "UPDATE events SET body = CAST(replace(body, 'broken', 'BROKEN') AS BLOB) WHERE seq = 2"
+        assert db.execute(spoil).rowcount == 1
     db.close()
     made = herdr("backup", "copy.db", "--data", "data")
     assert made.returncode == 1

@@ -1,6 +1,6 @@
 import json
 
-from cli.conftest import Cli
+from command_line import Cli
 
 SECRET = "hunter2"
 

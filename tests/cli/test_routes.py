@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from cli.conftest import Cli
+from command_line import Cli
 
 
 def test_rules_are_set_shown_and_deleted(herdr: Cli) -> None:
@@ -27,7 +27,7 @@ def test_rules_are_set_shown_and_deleted(herdr: Cli) -> None:
 
 
 def test_every_option_becomes_a_field(shared: Cli) -> None:
-    options = "--event * --target t --timeout-ms 200 --format ref".split()
+    options = ["--event", "*", "--target", "t", "--timeout-ms", "200", "--format", "ref"]
     matches = [
         "data.n=3",
         "data.n=4.5",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from cli.conftest import Cli
+from command_line import Cli
 
 from herdr import __version__
 

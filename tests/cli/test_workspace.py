@@ -1,6 +1,6 @@
 import json
 
-from cli.conftest import Cli
+from command_line import Cli
 
 
 def test_a_folder_is_added_listed_and_removed(herdr: Cli) -> None:

@@ -65,7 +65,9 @@ class SqliteLog:
         log = cls(path, clock, retention, Writer(path, durability))
         log._lock = lock
         try:
-            await log._start(new_epoch)
+            await log._writer.open()
+            await log._writer.run(log._on_thread_start, new_epoch)
+            await log._readers.open()
         except sqlite3.Error as error:
             await log.close()
             raise StartupError(_cannot_open(path, error)) from error
@@ -76,11 +78,6 @@ class SqliteLog:
             await log.close()
             raise
         return log
-
-    async def _start(self, new_epoch: Callable[[], str]) -> None:
-        await self._writer.open()
-        await self._writer.run(self._on_thread_start, new_epoch)
-        await self._readers.open()
 
     def _on_thread_start(self, db: sqlite3.Connection, new_epoch: Callable[[], str]) -> None:
         migrate(db, self._path)

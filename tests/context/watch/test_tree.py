@@ -108,6 +108,16 @@ async def test_a_vanished_root_is_no_mass_deletion(root: Path) -> None:
     assert len(tree.table) == 3
 
 
+async def test_a_new_folder_is_looked_into_at_once(root: Path) -> None:
+    tree = tree_at(root)
+    await swept(tree)
+    (root / "new" / "build").mkdir(parents=True)
+    for path in ("new/a", "new/b.log", "new/build/c"):
+        (root / path).write_text("x")
+    [seen] = [seen async for seen in tree.look([str(root / "new")])]
+    assert [update.path for update in seen.updates] == ["new/a"] and seen.structural
+
+
 async def test_a_file_that_stops_being_listed_but_exists_is_not_reported(root: Path) -> None:
     (root / "notes").write_text("x")
     tree = tree_at(root)

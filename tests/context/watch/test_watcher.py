@@ -205,6 +205,19 @@ async def test_a_commit_moves_head_and_changes_no_file(root: Path, start: Any, g
         assert await watched.take(1) == [("git.head", None, {"from": before, "to": after, "branch": "main"})]
 
 
+async def test_a_moved_head_alone_makes_it_look_at_everything(
+    root: Path, start: Any, git: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notices_module.Notices, "_deliver_now", lambda self, paths: None, raising=True)
+    async with start(root) as watched:
+        git(root, "checkout", "-q", "-b", "side")
+        (root / "README").write_text("unseen\n")
+        watched.watcher.hint([str(root / ".git" / "HEAD")])
+        head, file = await watched.take(2)
+        assert head[2]["branch"] == "side"
+        assert file == changed("modified", "README", "unseen\n")
+
+
 async def test_a_linked_work_tree_has_its_own_head(root: Path, start: Any, git: Any, tmp_path: Path) -> None:
     git(root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     async with start(tmp_path / "side") as watched:
@@ -335,6 +348,9 @@ async def test_a_lost_folder_is_waited_for(
         watched.watcher.hint([str(root)])
         while watched.watcher.state().status != "lost":
             await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(None, os.sched_yield), 30)
+        while watched.watcher._lost_retry_s < 2:  # it has looked for the folder again, twice
+            watched.watcher.hint([])
+            await asyncio.to_thread(os.sched_yield)
         (tmp_path / "away" / "README").write_text("changed elsewhere\n")
         os.rename(tmp_path / "away", root)
         assert await watched.take(1) == [changed("modified", "README", "changed elsewhere\n")]

@@ -1,0 +1,74 @@
+"""The examples in the SDK's pages: each is run, against a gateway at the address that they name."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+import herdr_sdk
+from herdr_sdk import outbox
+from herdr_sdk.inbox import FULL_BYTES, FULL_EVENTS
+
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = (DOCS / "reference" / "sdk.md").read_text()
+PAGES = [DOCS / "reference" / "sdk.md", *sorted((DOCS / "how-to").glob("sdk-*.md"))]
+EXAMPLES = [
+    pytest.param(code, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, code in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M))
+]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+async def test_examples_run(faulty, code) -> None:
+    namespace: dict[str, object] = {}
+    await asyncio.to_thread(exec, compile(code, "example", "exec"), namespace)
+    for name in ("report", "load", "debugger", "tail"):
+        if name in namespace:
+            assert callable(namespace[name])
+
+
+async def test_the_examples_that_only_define_do_what_they_say(faulty, capsys) -> None:
+    report = _define("reference/sdk.md", "async def report")
+    await report([{"file": "a.py"}, {"file": "b.py"}])
+    faulty.refusal = lambda frame: {
+        "code": "invalid_event",
+        "detail": "no.",
+        "errors": [{"index": 1, "field": "subject", "message": "bad"}],
+    } if len(frame["events"]) == 2 else None  # fmt: skip
+    await report([{"file": "a.py"}, {"file": "b.py"}])
+    once = _define("how-to/sdk-publish-reliably.md", "async def report")
+    await once("b7", "lint", True)
+    await once("b7", "lint", True)
+    assert capsys.readouterr().out.splitlines() == [
+        "2 stored", "{'file': 'b.py'} subject bad", "new", "known already"
+    ]  # fmt: skip
+
+
+async def test_the_example_that_loads_a_file(faulty, tmp_path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("1\n[2]\n")
+    load = _define("how-to/sdk-publish-reliably.md", "def load")
+    assert await asyncio.to_thread(load, path) == 2
+    assert [event["data"] for event in faulty.log] == [1, [2]]
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    missing = [name for name in herdr_sdk.__all__ if not re.search(rf"`[^`\n]*\b{name}\b", REFERENCE)]
+    assert missing == ["Conflict", "FieldError"], "these are known by the fields that hold them"
+
+
+def test_the_bounds_in_the_reference_are_the_codes() -> None:
+    assert f"{outbox.FRAME_EVENTS} events or {outbox.FRAME_BYTES // 1024} KiB" in REFERENCE
+    assert f"{outbox.FRAMES_OPEN} frames, {outbox.EVENTS_OPEN:,}" in REFERENCE
+    assert f"{outbox.BYTES_OPEN // 2**20} MiB are unanswered" in REFERENCE
+    assert f"{FULL_EVENTS:,} events or {FULL_BYTES // 2**20} MiB waiting" in REFERENCE
+
+
+def _define(page: str, marker: str):
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(), re.S | re.M)
+    [code] = [block for block in blocks if marker in block]
+    namespace: dict[str, object] = {}
+    exec(code, namespace)
+    return namespace[marker.split()[-1]]
