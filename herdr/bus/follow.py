@@ -22,6 +22,9 @@ PAGES_SHARED_MAX = (
 
 FULL = -1  # stands for the head under which a page is shared that ends before it; an empty log's head is 0
 
+ANY_HEAD = -1
+"""Key of a page that ends before the head, and so does not depend on where the head is. No head is negative."""
+
 
 class Gap(NamedTuple):
     """Events that a follower asked for and cannot get: said once, before it goes on from `positions`."""
@@ -97,7 +100,9 @@ class Pages:
         in_tail = self._tail.covers(start)
         shareable = in_tail and not aged and limit == EVENTS_MAX
         if shareable:
-            known = self._shared.get((selection, start, 0)) or self._shared.get((selection, start, head))
+            known = self._shared.get((selection, start, ANY_HEAD)) or self._shared.get(
+                (selection, start, head)
+            )
             if known is not None:
                 return known
         if in_tail:
@@ -111,7 +116,7 @@ class Pages:
         if shareable:
             if len(self._shared) >= PAGES_SHARED_MAX:
                 self._shared.clear()
-            self._shared[selection, start, head if page.reached_head else 0] = page
+            self._shared[selection, start, head if page.reached_head else ANY_HEAD] = page
         return page
 
     def _build(self, events: list[Event], chooser: Chooser, start: Positions, aged: bool, head: int) -> Page:

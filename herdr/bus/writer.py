@@ -54,6 +54,7 @@ class Writer:
         self._puts: dict[tuple[str, str], tuple[bytes | None, list[asyncio.Future[None]]]] = {}
         self._chores: list[tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]] = []
         self._stopping = False
+        self._accepted_us = 0
         self.failure: str | None = None
         """Why the log cannot be written now; None while it can."""
 
@@ -87,6 +88,8 @@ class Writer:
 
     async def run(self) -> None:
         """Write until stopped and drained."""
+        newest = await self._log.get(self._log.head)
+        self._accepted_us = 0 if newest is None else newest.accepted_us
         while True:
             if not (len(self._lanes) or self._puts or self._chores):
                 if self._stopping:
@@ -142,7 +145,9 @@ class Writer:
             return
         try:
             known_ids = await self._find_ids(items)
-            decision = self._judge.decide(items, self._log.head + 1, self._clock.wall_us(), known_ids)
+            # Never falling, whatever the wall clock does: places in the log are found by time too
+            self._accepted_us = max(self._accepted_us, self._clock.wall_us())
+            decision = self._judge.decide(items, self._log.head + 1, self._accepted_us, known_ids)
             await self._commit(items, decision, puts, waiting)
         except LogUnavailable as error:
             self._fail(error, items, waiting)
