@@ -20,8 +20,6 @@ PAGES_SHARED_MAX = (
     64  # distinct places times selections; a page is at most 256 KiB and its encodings as much again
 )
 
-FULL = -1  # stands for the head under which a page is shared that ends before it; an empty log's head is 0
-
 ANY_HEAD = -1
 """Key of a page that ends before the head, and so does not depend on where the head is. No head is negative."""
 
@@ -109,8 +107,8 @@ class Pages:
             events = self._tail.read(start, limit, BYTES_MAX)
         else:
             events = await self._log.read(start, limit, BYTES_MAX)
-            # Committed a moment ago and not yet announced: its deadlines would start after its first write
-            head = self._tail.head
+            # Up to the head as it was before: a commit during the read may be in these events or not, and one
+            # that is not yet announced must not be written before its deadlines run
             events = [event for event in events if event.seq <= head]
         page = self._build(events, chooser, start, aged, head)
         if shareable:
@@ -198,14 +196,22 @@ class Follower:
         """Read one page without waiting, and move past it; with the gap, if any, that lies before it."""
         gap = self.take_gap()
         while (page := await self._read_whole(limit)) is None:
-            gap = self.take_gap() or gap
+            later = self.take_gap()
+            gap = (
+                later
+                if gap is None or later is None
+                else gap._replace(to=later.to, positions=later.positions)
+            )
         self.positions = page.end
         return gap, page
 
     async def _read_whole(self, limit: int) -> Page | None:
         """Read one page; None when retention has trimmed some of it meanwhile."""
         page = await self._pages.read(self.selection, self._chooser, self.positions, self._aged, limit)
-        return None if self._pages.gap_before(self.positions) else page
+        if self._pages.gap_before(self.positions):
+            return None
+        self._pages.expired += page.expired  # here, as a page of nothing else is never written
+        return page
 
     def take_gap(self) -> Gap | None:
         """Return what lies between the follower and the oldest retained event, once, and step over it."""

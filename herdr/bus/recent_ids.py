@@ -32,16 +32,33 @@ class RecentIds:
     which costs look-ups and is never wrong.
     """
 
-    __slots__ = ("_bits", "_capacity", "_groups", "_leaving", "_mask", "_ready", "_seqs", "_shift")
+    __slots__ = (
+        "_bits",
+        "_capacity",
+        "_group_size",
+        "_groups",
+        "_leaving",
+        "_mask",
+        "_ready",
+        "_seqs",
+        "_shift",
+    )
 
-    def __init__(self, capacity: int = CAPACITY, filter_bits_log2: int = FILTER_BITS_LOG2) -> None:
+    def __init__(
+        self,
+        capacity: int = CAPACITY,
+        filter_bits_log2: int = FILTER_BITS_LOG2,
+        groups: int = GROUPS,
+        group_size: int = GROUP_SIZE,
+    ) -> None:
         self._capacity = capacity
+        self._group_size = group_size
         self._shift = filter_bits_log2
         self._mask = (1 << filter_bits_log2) - 1
         self._bits: bytearray | None = None  # made with the first id that leaves the map
         # In order of arrival. One joined string takes half the memory of a tuple of two.
         self._seqs: dict[str, tuple[int, int]] = {}
-        self._groups: list[list[RememberedId]] = [[] for _ in range(GROUPS)]
+        self._groups: list[list[RememberedId]] = [[] for _ in range(groups)]
         self._leaving: dict[int, int] = {}  # what the groups hold: hash to seq
         self._ready: deque[list[RememberedId]] = deque()
 
@@ -52,10 +69,10 @@ class RecentIds:
     def replay(self) -> int:
         """How many of the log's newest events may have ids that are not in the index yet.
 
-        The map, and the groups: a group fills every `GROUPS * GROUP_SIZE` ids on average, hardly ever later
+        The map, and the groups: a group fills every `groups * group_size` ids on average, hardly ever later
         than after twice that.
         """
-        return self._capacity + 2 * GROUPS * GROUP_SIZE
+        return self._capacity + 2 * len(self._groups) * self._group_size
 
     def find(self, source: str, event_id: str) -> int | None:
         """Return the `seq` of a known id, None for one never seen, `MAYBE_IN_INDEX` if only the index can tell."""
@@ -108,9 +125,9 @@ class RecentIds:
         number = id_hash(*key.split(_SEPARATOR, 1))
         self.load_hashes((number,))
         self._leaving[number] = seq
-        place = (number >> 56) % GROUPS
+        place = ((number + 2**63) * len(self._groups)) >> 64  # one range of hashes a group
         group = self._groups[place]
         group.append(RememberedId(number, seq, accepted_us))
-        if len(group) >= GROUP_SIZE:
+        if len(group) >= self._group_size:
             self._ready.append(group)
             self._groups[place] = []

@@ -19,11 +19,15 @@ _log = logging.getLogger("herdr.web")
 class Stream(Protocol):
     """One open stream, as far as the registry is concerned."""
 
-    written_at: float
-    """Monotonic seconds of the last finished write."""
+    @property
+    def written_at(self) -> float:
+        """Monotonic seconds of the last finished write."""
+        ...
 
-    writing_since: float | None
-    """When the write that is under way began; None when none is."""
+    @property
+    def writing_since(self) -> float | None:
+        """When the write that is under way began; None when none is."""
+        ...
 
     def poke(self) -> None:
         """Have it look around: write a keep-alive if it was silent, say goodbye if the gateway stops."""

@@ -1,0 +1,61 @@
+"""The sending side of one WebSocket, shared by its channels."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from herdr.errors import HerdrError
+from herdr.web.asgi import Send
+from herdr.web.frames import Ref, to_msgpack
+from herdr.web.problems import problem_of
+
+SERVICE_RESTART = 1012  # https://www.iana.org/assignments/websocket: "come back later"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Socket:
+    """Writes frames, in JSON or MessagePack, and notes how writing goes for the registry of streams."""
+
+    def __init__(
+        self, send: Send, now: Callable[[], float], binary: bool, abort: Callable[[], None] | None
+    ) -> None:
+        self.written_at = now()
+        self.writing_since: float | None = None
+        self._send = send
+        self._now = now
+        self._binary = binary
+        self._abort = abort
+
+    async def write(self, frame: bytes) -> None:
+        """Send one frame, given as JSON; waits while the client takes nothing."""
+        self.writing_since = self._now()
+        try:
+            if self._binary:
+                await self._send({"type": "websocket.send", "bytes": to_msgpack(frame)})
+            else:
+                await self._send({"type": "websocket.send", "text": frame.decode()})
+        finally:
+            self.writing_since = None
+        self.written_at = self._now()
+
+    async def answer(self, frame: dict[str, Any]) -> None:
+        """Send one small frame."""
+        await self.write(_encode(frame))
+
+    async def answer_error(self, error: HerdrError, ref: Ref | None) -> None:
+        """Send the frame that an error stands for."""
+        problem = problem_of(error)
+        said = {"op": "error", "ref": ref, "code": problem.code, "detail": problem.detail}
+        await self.answer({**said, "errors": problem.errors} if problem.errors else said)
+
+    async def say_goodbye(self, retry_ms: int) -> None:
+        """Tell the client when to come back, and close."""
+        await self.answer({"op": "bye", "retry_ms": retry_ms})
+        await self._send({"type": "websocket.close", "code": SERVICE_RESTART, "reason": "the gateway stops"})
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        if self._abort is not None:
+            self._abort()
