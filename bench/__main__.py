@@ -1,15 +1,17 @@
 """`python -m bench`: measures Herdr and its peers, and prints JSON and a Markdown table."""
 
 import argparse
+import os
 import resource
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import publish
+from bench import follow, publish, urgent
 from bench.plan import Plan
 from bench.report import Line, as_json, machine, table
 
@@ -20,6 +22,10 @@ MEASURES: dict[str, Callable[[Plan], list[Line]]] = {
     "batched": publish.batched,
     "single": publish.single,
     "one-at-a-time": publish.one_at_a_time,
+    "deliveries": follow.deliveries,
+    "latency": follow.latency,
+    "urgent": urgent.urgent,
+    "idle": follow.idle,
 }
 
 
@@ -28,21 +34,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _arguments().parse_args(argv)
     _raise_file_limit()
     RESULTS.mkdir(exist_ok=True)
-    lines: list[Line] = []
-    about = machine()
     with tempfile.TemporaryDirectory(dir=RESULTS, prefix="run-") as folder:
         plan = Plan(Path(folder), 2 if given.quick else given.repeats, 0.15 if given.quick else 1.0)
-        for name in given.only or MEASURES:
-            began = time.monotonic()
-            lines += MEASURES[name](plan)
-            print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
-    about["load_average_after"] = machine()["load_average"]
+        about = machine(plan.folder)
+        lines = [line for name in given.only or MEASURES for line in _measure(name, plan)]
+    about["load_average_after"] = os.getloadavg()[0]
     result = as_json(lines, about)
     kept = RESULTS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.json"
     kept.write_bytes(result)
     print(result.decode())
-    print(f"\n{table(lines)}\n")
+    print(f"\n{table(lines, about)}\n")
     return 0
+
+
+def _measure(name: str, plan: Plan) -> list[Line]:
+    """Measure one thing; a defect in it must not cost the rest of a long run."""
+    began = time.monotonic()
+    try:
+        lines = MEASURES[name](plan)
+    except Exception as error:  # noqa: BLE001 - shown in the table
+        traceback.print_exception(error)
+        lines = [Line(name, "", [], notes=[f"failed: {type(error).__name__}: {error}"[:500]])]
+    print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return lines
 
 
 def _arguments() -> argparse.ArgumentParser:

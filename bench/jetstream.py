@@ -6,12 +6,14 @@ Without `sync_interval: always` it acknowledges from memory and calls fsync ever
 import asyncio
 import contextlib
 import re
+import sys
 import sysconfig
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import nats
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
@@ -80,24 +82,36 @@ async def round_trips_s(url: str, count: int) -> list[float]:
     return times
 
 
-async def delivery_ms(url: str, per_s: int, seconds: float) -> dict[str, float]:
-    """From before the publish to one ordered push consumer, at a steady rate."""
+async def delivery_ms(url: str, per_s: int, seconds: int) -> dict[str, float]:
+    """From before the publish to one ordered push consumer in a process of its own, at a steady rate."""
+    command = [sys.executable, "-m", "bench.jetstream", url, str(per_s * seconds)]
+    async with stream(url) as js:
+        with Child(command, lambda line: line == "ready") as consumer:
+            async with asyncio.TaskGroup() as publishes:
+                async for number in paced(per_s, seconds):
+                    publishes.create_task(js.publish(SUBJECT, event_json(number, time.monotonic_ns())))
+            said = await asyncio.to_thread(consumer.wait, 60)
+    return msgspec.json.decode(said, type=dict[str, float])
+
+
+async def _consume(url: str, expect: int) -> dict[str, float]:
+    """Return how old `expect` messages were when they came."""
     times: list[float] = []
-    sent = round(per_s * seconds)
     complete = asyncio.Event()
 
     async def note(message: Msg) -> None:
         stamp = int(message.data.split(b'"t":', 1)[1].split(b",", 1)[0])
         times.append((time.monotonic_ns() - stamp) / 1e9)
-        if len(times) == sent:
+        if len(times) == expect:
             complete.set()
 
-    async with stream(url) as js:
-        subscription = await js.subscribe(SUBJECT, cb=note, ordered_consumer=True)
-        async with asyncio.TaskGroup() as publishes:
-            async for number in paced(per_s, seconds):
-                publishes.create_task(js.publish(SUBJECT, event_json(number, time.monotonic_ns())))
-        async with asyncio.timeout(30):
-            await complete.wait()
-        await subscription.unsubscribe()
+    client = await nats.connect(url)
+    await client.jetstream().subscribe(SUBJECT, cb=note, ordered_consumer=True)
+    print("ready", flush=True)
+    await complete.wait()
+    await client.close()
     return spread_ms(times)
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(asyncio.run(_consume(sys.argv[1], int(sys.argv[2])))).decode(), flush=True)

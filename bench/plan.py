@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+FILL = 200_000  # the map of recent ids and the groups behind it hold this many: from then on ids leave it
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -12,6 +14,11 @@ class Plan:
     repeats: int
     share: float
     """1 for a full run, less for a quick one."""
+
+    @property
+    def fill(self) -> int:
+        """Events in a log before publishing is measured; a quick run starts with an almost empty one."""
+        return FILL if self.share >= 1 else 5000
 
     def sized(self, full: int) -> int:
         """Scale a number of events or seconds."""

@@ -1,10 +1,14 @@
 """A small keep-alive HTTP client: what it costs must not show in the gateway's figures."""
 
 import asyncio
+import itertools
 import time
 from types import TracebackType
 from typing import Self
 
+from bench.payload import batch_json
+
+BATCH = 100
 ACCEPTED = b'"status":"accepted"'
 
 
@@ -36,25 +40,34 @@ class Poster:
 
 
 class Load:
-    """Batches from many connections at once, each connection waiting for its answer."""
+    """Batches of `BATCH` events from many connections at once, each connection waiting for its answer."""
 
     def __init__(self, port: int, batch: bytes, connections: int) -> None:
         self.accepted = 0
-        self.answered = 0
         self._batch = batch
         self._port = port
         self._connections = connections
 
-    async def run(self, *, events: int = 0, seconds: float = float("inf")) -> float:
-        """Publish until `events` are accepted or time is up; returns accepted events per second."""
+    async def run(
+        self, *, events: int | None = None, seconds: float = float("inf"), per_s: float = float("inf")
+    ) -> float:
+        """Publish `events`, or as many as fit into the time, at most `per_s`; returns accepted per second."""
         began = time.perf_counter()
-        goal = events or float("inf")
-        await asyncio.gather(*(self._go_on(goal, began + seconds) for _ in range(self._connections)))
+        numbers = iter(range(events // BATCH)) if events is not None else itertools.count()
+
+        async def go_on() -> None:
+            async with Poster(self._port) as poster:
+                for number in numbers:
+                    await asyncio.sleep(began + number * BATCH / per_s - time.perf_counter())
+                    if time.perf_counter() > began + seconds:
+                        return
+                    answer = await poster.post(self._batch)
+                    self.accepted += answer.count(ACCEPTED)  # after the await: others count meanwhile
+
+        await asyncio.gather(*(go_on() for _ in range(self._connections)))
         return self.accepted / (time.perf_counter() - began)
 
-    async def _go_on(self, goal: float, until: float) -> None:
-        async with Poster(self._port) as poster:
-            while self.accepted < goal and time.perf_counter() < until:
-                answer = await poster.post(self._batch)
-                self.accepted += answer.count(ACCEPTED)
-                self.answered += answer.count(b'"status":')
+
+async def fill(port: int, events: int) -> None:
+    """Bring a log to its steady state, where old ids move to their index."""
+    await Load(port, batch_json(BATCH), 16).run(events=events)

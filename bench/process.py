@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -70,14 +69,15 @@ class Child:
         with self._process.stdout as lines:
             for line in lines:
                 self.said.append(line.rstrip())
-                if self._is_ready(line):
+                if self._is_ready(self.said[-1]):
                     self._ready.set()
         self._ready.set()
 
 
-def cpu_s(pid: int) -> float:
-    """Return the processor seconds that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+def cpu_s(pid: int, thread: int | None = None) -> float:
+    """Return the processor seconds that a process, or one thread of it, has used."""
+    path = f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat"
+    fields = Path(path).read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
@@ -86,15 +86,7 @@ def rss_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-class Busy:
-    """How much of a core each of some processes used since the watch began, in per cent."""
-
-    def __init__(self, **pids: int) -> None:
-        self._pids = pids
-        self._began = time.monotonic()
-        self._before = {name: cpu_s(pid) for name, pid in pids.items()}
-
-    def percent(self) -> dict[str, float]:
-        elapsed = time.monotonic() - self._began
-        used = {name: cpu_s(pid) - self._before[name] for name, pid in self._pids.items()}
-        return {name: 100 * seconds / elapsed for name, seconds in used.items()}
+def idle_s() -> float:
+    """Return the seconds that the machine's cores together have had nothing to do."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(fields[4]) + int(fields[5])) / _TICKS

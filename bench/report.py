@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from bench.disk import fsync_ms
+
 COLUMNS = ("measure", "seen", "peer", "ratio", "target", "met")
 
 
@@ -23,6 +25,8 @@ class Line(msgspec.Struct):
     peer_seen: list[float] = []
     at_least: float | None = None
     at_most: float | None = None
+    beside: dict[str, list[float]] = {}
+    """Further figures of the same repeats, by name and unit."""
     notes: list[str] = []
 
     @property
@@ -52,12 +56,22 @@ class Line(msgspec.Struct):
         return f"<= {self.at_most:,g}{times}" if self.at_most is not None else "stated"
 
 
-def table(lines: Sequence[Line]) -> str:
-    """Return the lines as a Markdown table, with the notes below it."""
+def table(lines: Sequence[Line], about: dict[str, Any]) -> str:
+    """Return the lines as a Markdown table, with what the figures depend on and the notes below it."""
     rows = [COLUMNS, ("---",) * len(COLUMNS), *(_cells(line) for line in lines)]
     text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    notes = "\n".join(f"- {line.measure}: {note}" for line in lines for note in line.notes)
-    return f"{text}\n\n{notes}" if notes else text
+    notes = [f"- {line.measure}: {note}" for line in lines for note in line.notes]
+    return "\n".join([text, "", _machine_note(about), "", *notes])
+
+
+def _machine_note(about: dict[str, Any]) -> str:
+    cpu, cores, before, after = (about[key] for key in ("cpu", "cores", "load_average", "load_average_after"))
+    disk = about["fsync_ms"]
+    return (
+        f"Figures are medians (lowest to highest) of the repeats. Machine: {cores} cores, {cpu}; load average"
+        f" {before:.1f} before the run and {after:.1f} after it; appending 4 KiB and fsync p50 {disk['p50']:.2f} ms,"
+        f" p99 {disk['p99']:.2f} ms; Python {about['python']}, SQLite {about['sqlite']}, Linux {about['kernel']}."
+    )
 
 
 def as_json(lines: Sequence[Line], about: dict[str, Any]) -> bytes:
@@ -69,14 +83,15 @@ def as_json(lines: Sequence[Line], about: dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode({"machine": about, "results": results}), indent=2)
 
 
-def machine() -> dict[str, Any]:
-    """Return what figures of this run depend on."""
+def machine(folder: Path) -> dict[str, Any]:
+    """Return what figures of this run depend on; `folder` is on the disk that is measured."""
     cpuinfo = Path("/proc/cpuinfo").read_text().splitlines()
     cpu = next((line.partition(":")[2].strip() for line in cpuinfo if "model name" in line), "unknown")
     return {
         "cpu": cpu,
         "cores": os.cpu_count(),
         "load_average": os.getloadavg()[0],
+        "fsync_ms": fsync_ms(folder),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         "kernel": platform.release(),
@@ -87,12 +102,21 @@ def _cells(line: Line) -> tuple[str, ...]:
     ratio = "" if line.ratio is None else f"{line.ratio:.2f}"
     peer = f"{line.peer}: {_values(line.peer_seen, line.unit)}" if line.peer_seen else line.peer
     met = {True: "yes", False: "no", None: ""}[line.met]
-    return line.measure, _values(line.seen, line.unit) or "skipped", peer, ratio, line.target(), met
+    beside = [f"{name} {_values(values)}" for name, values in line.beside.items() if values]
+    seen = "; ".join([_values(line.seen, line.unit) or "not measured", *beside])
+    return line.measure, seen, peer, ratio, line.target(), met
 
 
-def _values(values: Sequence[float], unit: str) -> str:
+def _values(values: Sequence[float], unit: str = "") -> str:
     if not values:
         return ""
     middle, low, high = statistics.median(values), min(values), max(values)
-    digits = 0 if middle >= 1000 else 2 if middle < 100 else 1
-    return f"{middle:,.{digits}f} {unit} ({low:,.{digits}f} to {high:,.{digits}f})"
+    if len(values) == 1:
+        return f"{_number(middle)} {unit}".strip()
+    spread = f"({_number(low)} to {_number(high)})"
+    return " ".join(part for part in (_number(middle), unit, spread) if part)
+
+
+def _number(value: float) -> str:
+    """Return three digits that count, and whole numbers from a thousand on."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

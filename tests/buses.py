@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 from herdr.app import build_bus
 from herdr.bus.bus import Bus
@@ -12,17 +12,20 @@ from herdr.config import BusSection, RouteRule
 from herdr.errors import LogUnavailable
 from herdr.event import Event, Positions
 from herdr.storage.memory import MemoryLog
+from herdr.storage.retention import Retention
 
 
 class FaultyLog(MemoryLog):
     """A log in memory that yields as a disk would, and fails when `fails` says so."""
 
-    def __init__(self, fails: Callable[[], bool] = lambda: False) -> None:
-        super().__init__("0badcafe")
+    def __init__(self, fails: Callable[[], bool] = lambda: False, retention: Retention | None = None) -> None:
+        super().__init__("0badcafe", retention)
         self.fails = fails
         self.batches: list[int] = []
         self.held: asyncio.Event | None = None
         """While set and clear, commits wait for it."""
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
+        """Done during each read, after it has looked at the log, as what commits beside a reader's snapshot."""
 
     async def append(self, batch: Batch) -> None:
         await asyncio.sleep(0)
@@ -35,7 +38,10 @@ class FaultyLog(MemoryLog):
 
     async def read(self, after: Positions, limit: int, bytes_max: int) -> list[Event]:
         await asyncio.sleep(0)
-        return await super().read(after, limit, bytes_max)
+        events = await super().read(after, limit, bytes_max)
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return events
 
 
 @contextlib.asynccontextmanager

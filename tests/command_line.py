@@ -2,12 +2,20 @@
 
 import json
 import os
-import pty
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+# Makes stdin the controlling terminal, so that Ctrl-C is a signal, and then is the real thing
+TAKE_TERMINAL = """\
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 
 
 class Cli:
@@ -44,19 +52,33 @@ class Cli:
             **{**streams, **options},
         )
 
+    @contextmanager
+    def terminal(self, *args: str, **environ: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+        """Start it at a terminal of its own; gives the process and our end of the terminal."""
+        ours, its = os.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-c", TAKE_TERMINAL, "-m", "herdr", *args],
+            **{"stdin": its, "stdout": its, "stderr": its},
+            cwd=self.cwd,
+            env=self.environ(**environ),
+            start_new_session=True,
+        )
+        os.close(its)
+        try:
+            yield process, ours
+        finally:
+            os.close(ours)
+            process.kill()
+            process.wait()
+
     def at_terminal(self, *args: str, typed: bytes = b"", **environ: str) -> tuple[int, str]:
-        """Run it at a terminal of its own; returns its exit code and all that the terminal showed."""
-        command = [sys.executable, "-m", "herdr", *args]
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(self.cwd)
-            os.execve(sys.executable, command, self.environ(**environ))
-        os.write(terminal, typed)
-        shown = b""
-        while chunk := _read(terminal):
-            shown += chunk
-        os.close(terminal)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+        """Run it at a terminal; returns its exit code and all that the terminal showed."""
+        with self.terminal(*args, **environ) as (process, terminal):
+            os.write(terminal, typed)
+            shown = b""
+            while chunk := read_terminal(terminal):
+                shown += chunk
+            return process.wait(60), shown.decode()
 
     def events(self, query: str = "after=0&limit=1000") -> list[dict[str, Any]]:
         """Return the events that the gateway holds."""
@@ -65,7 +87,7 @@ class Cli:
         return found
 
 
-def _read(terminal: int) -> bytes:
+def read_terminal(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
     except OSError:  # how Linux says that the other end is closed

@@ -94,14 +94,14 @@ def page(gateway: GatewayProcess, query: str = "after=0", **headers: str) -> dic
 
 
 def all_events(gateway: GatewayProcess, query: str = "") -> list[dict[str, Any]]:
-    """Read everything that is retained, page by page."""
+    """Read everything that is retained, page by page, in `seq` order (near the head P0 comes first)."""
     events: list[dict[str, Any]] = []
     cursor, seen = "0", ""
     while cursor != seen:
         got = page(gateway, f"after={cursor}&limit=1000&{query}")
         events.extend(got["events"])
         cursor, seen = got["cursor"], cursor
-    return events
+    return sorted(events, key=lambda event: int(event["seq"]))
 
 
 def health(gateway: GatewayProcess) -> dict[str, Any]:

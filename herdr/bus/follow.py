@@ -151,7 +151,8 @@ class Follower:
 
     def __init__(self, pages: Pages, selection: Selection, start: Start) -> None:
         self.selection = selection
-        self.positions = start.positions
+        # Where it resumes, should it be cut off before it hears of the gap: never past what it has not got
+        self.positions = start.positions if start.gap is None else start.gap.positions
         self._pages = pages
         self._chooser = Chooser(selection, compile_selection(selection))
         self._gap = start.gap

@@ -43,7 +43,7 @@ class Guard:
             )
 
     def _is_known(self, host: bytes) -> bool:
-        return "*" in self._hosts or _without_port(host.decode("latin-1")) in self._hosts
+        return _without_port(host.decode("latin-1")) in self._hosts
 
     def _is_own(self, origin: bytes) -> bool:
         scheme, _, host = origin.decode("latin-1").partition("://")

@@ -40,6 +40,8 @@ class GatewayProtocol(HttpToolsProtocol):
         """Begin to expect a request."""
         super().connection_made(transport)
         self.receiving_since = self.loop.time()
+        if len(self.server_state.connections) > CONNECTIONS_MAX:
+            self.refuse(503, "overloaded", f"{CONNECTIONS_MAX} connections are open; come back in a moment")
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, and count what is not yet a whole header."""
@@ -114,6 +116,7 @@ class GatewayProtocol(HttpToolsProtocol):
             problem = problem_of(Refused(code, detail))
             body = msgspec.json.encode(msgspec.structs.replace(problem, status=status))
             head = f"HTTP/1.1 {status} \r\ncontent-type: {CONTENT_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            head += "retry-after: 1\r\n" if status == 503 else ""
             self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
@@ -201,6 +204,5 @@ def server_config(app: Any, body_max: int) -> uvicorn.Config:
         date_header=True,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_S,
-        limit_concurrency=CONNECTIONS_MAX,
         backlog=2048,
     )

@@ -52,7 +52,7 @@ class Connection:
 
     def __init__(self, url: str, token: str | None, backoff: Backoff | None = None) -> None:
         self.url = url
-        self._endpoint = _endpoint(url)
+        _endpoint(url)  # a wrong address is said at once, not with the first try
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._backoff = backoff or Backoff()
         self._refs = count(1)
@@ -64,18 +64,14 @@ class Connection:
         self._connected = asyncio.Event()
         self._bye_s: float | None = None
         self._last_error = "no answer yet"
-        self._failure: HerdrError | None = None
+        self.failure: HerdrError | None = None
+        """Why there will be no socket any more, None while there may be."""
         self._task: asyncio.Task[None] | None = None
 
     @property
     def up(self) -> bool:
         """True while a socket is open."""
         return self._connected.is_set()
-
-    @property
-    def failure(self) -> HerdrError | None:
-        """Why there will be no socket any more, None while there may be."""
-        return self._failure
 
     # --- for what uses the connection -------------------------------------------------------------
 
@@ -121,8 +117,8 @@ class Connection:
 
     async def open(self, timeout_s: float) -> None:
         """Connect; raises ConnectionFailed when that did not work in time, Unauthorized when refused."""
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         self._task = asyncio.create_task(self._run(), name=f"herdr {self.url}")
         self._task.add_done_callback(self._ended)
         waiter = asyncio.create_task(self._connected.wait())
@@ -130,8 +126,8 @@ class Connection:
             await asyncio.wait((waiter, self._task), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiter.cancel()
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         if not self.up:
             await self.close()
             raise ConnectionFailed(
@@ -151,8 +147,8 @@ class Connection:
             self._fail(HerdrError(f"The SDK's connection broke: {error!r}. Please report this."))
 
     def _fail(self, error: HerdrError) -> None:
-        if self._failure is None:
-            self._failure = error
+        if self.failure is None:
+            self.failure = error
             for listener in list(self._listeners):
                 listener.failed(error)
 
@@ -162,7 +158,7 @@ class Connection:
             tried = False
             while True:
                 try:
-                    socket = await self._handshake(session)
+                    socket = await _handshake(session, self.url)
                     tried = True
                     await self._use(socket)
                 except HerdrError as error:
@@ -179,25 +175,6 @@ class Connection:
         wait_s = self._backoff.next_s() if asked_s is None else self._backoff.after_s(asked_s)
         _log.info("no connection to %s (%s); next try in %.1f s", self.url, self._last_error, wait_s)
         return wait_s
-
-    async def _handshake(self, session: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
-        try:
-            async with asyncio.timeout(HANDSHAKE_S):
-                socket = await session.ws_connect(
-                    self._endpoint,
-                    protocols=(SUBPROTOCOL,),
-                    heartbeat=HEARTBEAT_S,
-                    max_msg_size=FRAME_BYTES_MAX,
-                    timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
-                )
-        except aiohttp.WSServerHandshakeError as error:
-            if error.status >= 500 or error.status in (408, 425, 429):
-                raise
-            raise _refusal(self.url, error.status) from None
-        if socket.protocol != SUBPROTOCOL:
-            await socket.close()
-            raise ConnectionFailed(f"{self.url} does not speak {SUBPROTOCOL}. Is it a Herdr gateway?")
-        return socket
 
     async def _use(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         loop = asyncio.get_running_loop()
@@ -255,14 +232,31 @@ class Connection:
             self._bye_s = frame.retry_ms / 1000
             return True
         if isinstance(frame, Answer):
-            self._hand_over(frame, len(text))
+            if frame.ref is None:
+                _log.warning("the gateway reports: %s", frame)
+            elif (handler := self._handlers.get(frame.ref)) is not None:
+                handler(frame, len(text))
         return False
 
-    def _hand_over(self, frame: Answer, size: int) -> None:
-        if frame.ref is None:
-            _log.warning("the gateway reports: %s", frame)
-        elif (handler := self._handlers.get(frame.ref)) is not None:
-            handler(frame, size)
+
+async def _handshake(session: aiohttp.ClientSession, url: str) -> aiohttp.ClientWebSocketResponse:
+    try:
+        async with asyncio.timeout(HANDSHAKE_S):
+            socket = await session.ws_connect(
+                _endpoint(url),
+                protocols=(SUBPROTOCOL,),
+                heartbeat=HEARTBEAT_S,
+                max_msg_size=FRAME_BYTES_MAX,
+                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
+            )
+    except aiohttp.WSServerHandshakeError as error:
+        if error.status >= 500 or error.status in (408, 425, 429):
+            raise
+        raise _refusal(url, error.status) from None
+    if socket.protocol != SUBPROTOCOL:
+        await socket.close()
+        raise ConnectionFailed(f"{url} does not speak {SUBPROTOCOL}. Is it a Herdr gateway?")
+    return socket
 
 
 def _endpoint(url: str) -> str:

@@ -109,11 +109,6 @@ class Subscription:
     def _resumed_query(self) -> Mapping[str, object]:
         return self._query if self._received is None else {**self._query, "after": self._received}
 
-    def _pause(self) -> None:
-        if self._ref != self._ack_ref:  # else it is left when the acknowledgement has been answered
-            self._leave(self._ref)
-        self._ref = None
-
     def _leave(self, ref: int | None) -> None:
         if ref is not None:
             self._connection.post(unfollow_frame(ref))
@@ -138,8 +133,10 @@ class Subscription:
         self.inbox.put(events, cursor, size)
         self.news.set()
         self._backoff.reset()
-        if self.inbox.full:
-            self._pause()
+        if self.inbox.full:  # pause; `refill` takes it up again
+            if self._ref != self._ack_ref:  # else it is left when the acknowledgement has been answered
+                self._leave(self._ref)
+            self._ref = None
 
     def _send_ack(self) -> None:
         """Send what is wanted, one at a time; a paused follow is taken up just for that."""

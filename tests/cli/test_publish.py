@@ -7,7 +7,7 @@ import pytest
 from command_line import Cli
 from gateway import running_gateway
 
-from herdr.cli.stdin_lines import BYTES_MAX, LINES_MAX, read_batches
+from herdr.cli.stdin_lines import BYTES_MAX, read_batches
 from herdr.errors import HerdrError
 
 
@@ -167,7 +167,7 @@ def test_batches_hold_every_line_once_and_are_bounded() -> None:
     found = batches_of(b"\n".join(lines))
     assert [line for batch, _ in found for line in batch] == lines
     assert [n for _, numbers in found for n in numbers] == list(range(1, 3001))
-    assert max(len(batch) for batch, _ in found) <= LINES_MAX
+    assert max(len(batch) for batch, _ in found) <= 500
     large = batches_of((b"x" * (BYTES_MAX // 2 - 10) + b"\n") * 5)
     assert sum(len(batch) for batch, _ in large) == 5
     assert all(sum(map(len, batch)) <= BYTES_MAX for batch, _ in large)

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -241,8 +242,8 @@ def test_a_follower_too_many_is_told_to_come_back(narrow: GatewayProcess) -> Non
 
 
 def test_a_stop_ends_every_stream_with_a_last_word(tmp_path: Path) -> None:
-    with running_gateway(tmp_path / "data") as gateway:
-        streams = [Stream(gateway).start() for _ in range(5)]
+    with ExitStack() as stack, running_gateway(tmp_path / "data") as gateway:
+        streams = [stack.enter_context(Stream(gateway)).start() for _ in range(5)]
         with Socket(gateway) as connection:
             connection.send("follow", ref=1)
             assert connection.recv()["op"] == "events"
@@ -257,7 +258,6 @@ def test_a_stop_ends_every_stream_with_a_last_word(tmp_path: Path) -> None:
             assert [block.event for block in blocks] == ["tool.result", "herdr.bye"]
             assert blocks[1].id is None and stream.retry is not None
             assert not stream.broken, "the end is clean"
-            stream.close()
         assert code == 0
         assert took < 5, "a stop takes at most 5 s"
         assert not [line for line in gateway.log if "Traceback" in line or '"error"' in line]

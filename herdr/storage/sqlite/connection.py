@@ -99,7 +99,12 @@ _CAUSES = {
 
 
 def explain(path: Path, error: sqlite3.Error) -> str:
-    """Say in one line what failed, why, and what to do."""
+    """Say in one line what failed, where, why, and what to do; for whoever runs the gateway."""
+    return f"{path}: {cause_of(error)}"
+
+
+def cause_of(error: sqlite3.Error) -> str:
+    """The same without the path: clients hear this, and paths of the server are none of their business."""
     name = getattr(error, "sqlite_errorname", "") or ""
     cause = next((text for prefix, text in _CAUSES.items() if name.startswith(prefix)), None)
-    return f"{path}: {cause or 'SQLite failed'} ({error}{', ' + name if name else ''})"
+    return f"{cause or 'SQLite failed'} ({error}{', ' + name if name else ''})"

@@ -12,7 +12,7 @@ from herdr.errors import LogUnavailable, StartupError
 from herdr.event import Event, Positions
 from herdr.storage.retention import Retention
 from herdr.storage.sqlite import readers as ask
-from herdr.storage.sqlite.connection import explain, transaction
+from herdr.storage.sqlite.connection import cause_of, explain, transaction
 from herdr.storage.sqlite.folder import FolderLock, claim, unusable
 from herdr.storage.sqlite.readers import Readers
 from herdr.storage.sqlite.rows import row_crc
@@ -73,7 +73,7 @@ class SqliteLog:
             raise StartupError(_cannot_open(path, error)) from error
         except LogUnavailable as error:
             await log.close()
-            raise StartupError(error.detail) from error
+            raise StartupError(f"{path}: {error.detail}") from error
         except BaseException:
             await log.close()
             raise
@@ -109,7 +109,7 @@ class SqliteLog:
         try:
             await self._writer.open()
         except sqlite3.Error as error:
-            raise LogUnavailable(explain(self._path, error)) from error
+            raise LogUnavailable(cause_of(error)) from error
         known = self.head
         await self._writer.run(self._on_thread_recover)
         if self.head != known:

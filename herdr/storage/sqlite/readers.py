@@ -13,7 +13,7 @@ import msgspec
 
 from herdr.errors import LogUnavailable
 from herdr.event import Event, Positions
-from herdr.storage.sqlite.connection import Connection, connect, explain
+from herdr.storage.sqlite.connection import Connection, cause_of, connect
 from herdr.storage.sqlite.rows import GET, READ, read_parameters, restore_page, unreadable
 
 P = ParamSpec("P")
@@ -51,7 +51,7 @@ class Readers:
         try:
             return await self._connections[self._turn].run(work, *args, **kwargs)
         except sqlite3.Error as error:
-            raise LogUnavailable(explain(self._path, error)) from error
+            raise LogUnavailable(cause_of(error)) from error
 
     async def close(self) -> None:
         """Close every connection."""

@@ -7,7 +7,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from herdr.bus.log import Batch, Put
 from herdr.errors import LogUnavailable
-from herdr.storage.sqlite.connection import Connection, connect, explain, prepare_writer, transaction
+from herdr.storage.sqlite.connection import (
+    Connection,
+    cause_of,
+    connect,
+    prepare_writer,
+    transaction,
+)
 from herdr.storage.sqlite.rows import DELETE_STATE, INSERT_EVENTS, INSERT_IDS, INSERT_STATE, Value, row_of
 
 P = ParamSpec("P")
@@ -46,12 +52,12 @@ class Writer:
     ) -> T:
         """Run `work` on the connection's thread; raises LogUnavailable, and then the connection is gone."""
         if self._connection is None:
-            raise LogUnavailable(f"{self._path}: the log is closed")
+            raise LogUnavailable("the log is closed")
         try:
             return await self._connection.run(work, *args, **kwargs)
         except sqlite3.Error as error:
             await self.close()
-            raise LogUnavailable(explain(self._path, error)) from error
+            raise LogUnavailable(cause_of(error)) from error
 
     async def close(self) -> None:
         """Close the connection, if there is one."""

@@ -263,6 +263,31 @@ async def test_sweeps_come_by_themselves(root: Path, start: Any, monkeypatch: py
         assert await watched.take(1) == [changed("modified", "src/a.py", "unseen\n")]
 
 
+async def test_watches_that_stopped_working_are_placed_anew(
+    root: Path, start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf: list[object] = []
+    heard = asyncio.Event()
+
+    def deliver(self: Any, paths: set[str]) -> None:
+        if not deaf or self in deaf:
+            deaf[:] = [self]
+        else:
+            heard.set()
+            self._deliver(paths)
+
+    monkeypatch.setattr(notices_module.Notices, "_deliver_now", deliver)
+    async with start(root, sweep_every_s=0.2) as watched:
+        (root / "README").write_text("not told\n")
+        assert await watched.take(1) == [changed("modified", "README", "not told\n")]
+        for number in range(100):
+            (root / "README").write_text(f"{number}\n")
+            assert (await watched.take(1))[0][1] == "README"
+            if heard.is_set():
+                break
+        assert heard.is_set()
+
+
 async def test_polling_finds_changes_too(root: Path, start: Any) -> None:
     async with start(root, force_polling=True) as watched:
         (root / "src" / "b.py").write_text("polled\n")
@@ -341,7 +366,7 @@ async def test_a_plain_folder_follows_its_own_rules(tmp_path: Path, start: Any) 
 
 
 async def test_a_lost_folder_is_waited_for(
-    root: Path, start: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    root: Path, start: Any, tmp_path: Path, commit_all: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with start(root) as watched:
         os.rename(root, tmp_path / "away")
@@ -352,8 +377,11 @@ async def test_a_lost_folder_is_waited_for(
             watched.watcher.hint([])
             await asyncio.to_thread(os.sched_yield)
         (tmp_path / "away" / "README").write_text("changed elsewhere\n")
+        commit_all(tmp_path / "away")
         os.rename(tmp_path / "away", root)
-        assert await watched.take(1) == [changed("modified", "README", "changed elsewhere\n")]
+        head, file = await watched.take(2)
+        assert head[0] == "git.head" and head[2]["from"] != head[2]["to"]
+        assert file == changed("modified", "README", "changed elsewhere\n")
         (root / "src" / "a.py").write_text("watched again\n")
         assert await watched.take(1) == [changed("modified", "src/a.py", "watched again\n")]
     assert len([record for record in caplog.records if "looked for again" in record.message]) == 1
