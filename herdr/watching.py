@@ -19,7 +19,7 @@ from herdr.event import Draft
 SOURCE = "watcher"
 RETRY_S = 1.0  # while the log fails; the watcher keeps what it has to say until then
 
-WORKSPACES_MAX = 64  # each costs a thread and its table; a person works on a few
+WORKSPACES_MAX = 32  # each may hold two inotify instances, of which a user usually has 128
 
 Remember = Callable[[str, str, bytes | None], Awaitable[None]]
 
@@ -81,7 +81,9 @@ class Watching:
 
         watcher = Watcher(name, path, emit, self._clock, Settings(exclude=(self._exclude,)))
         self._paths[name] = path
-        self._running[name] = (watcher, asyncio.create_task(watcher.run(), name=f"watch {name}"))
+        task = asyncio.create_task(watcher.run(), name=f"watch {name}")
+        task.add_done_callback(_report_crash)
+        self._running[name] = (watcher, task)
 
     async def stop(self) -> None:
         """Stop watching, once what was seen is published."""
@@ -92,18 +94,26 @@ class Watching:
 
     def state(self) -> Mapping[str, Any]:
         """Return each workspace's counts, for `/healthz`."""
-        return {
-            name: {"path": str(self._paths[name]), **msgspec.to_builtins(watcher.state())}
-            for name, (watcher, _) in self._running.items()
-        }
+        return {name: msgspec.to_builtins(watcher.state()) for name, (watcher, _) in self._running.items()}
+
+    def paths(self) -> Mapping[str, str]:
+        """Return where each workspace is; for those who may know, not for `/healthz`."""
+        return {name: str(self._paths[name]) for name in self._running}
 
     def troubles(self) -> list[str]:
         """Return what keeps folders from being followed, in words; empty when all is well."""
-        return [
-            f"workspace {name}: {self._paths[name]} is missing; it is looked for until it is back"
-            for name, (watcher, _) in self._running.items()
-            if watcher.state().status == "lost"
-        ]
+        said = []
+        for name, (watcher, task) in self._running.items():
+            state = watcher.state()
+            if task.done():
+                said.append(
+                    f"workspace {name}: its watcher has ended by an error; the gateway's log says which"
+                )
+            elif state.status == "lost":
+                said.append(f"workspace {name}: the folder is missing; it is looked for until it is back")
+            elif state.status == "sweeping":
+                said.append(f"workspace {name}: not watched, only looked through now and then: {state.note}")
+        return said
 
     async def _publish(self, workspace: str, events: Sequence[WorkspaceEvent]) -> None:
         drafts = [
@@ -118,3 +128,8 @@ class Watching:
                 return
             except LogUnavailable:
                 await asyncio.sleep(RETRY_S)
+
+
+def _report_crash(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("%s has ended by an error", task.get_name(), exc_info=task.exception())

@@ -24,7 +24,7 @@ PURE = {
     *(f"bus.{name}" for name in ("debounce", "rate_limit", "overflow", "lanes", "recent_ids", "rates")),
     *(f"bus.{name}" for name in ("envelope", "versions", "tail", "targets", "undelivered", "intake")),
     *(f"web.{name}" for name in ("sse", "query", "drafts", "frames", "problems")),
-    *(f"context.watch.{name}" for name in ("changes", "report", "window")),
+    *(f"context.watch.{name}" for name in ("changes", "report", "window", "pace")),
 }
 IMPURE = {
     *("asyncio", "time", "random", "datetime", "uuid", "sqlite3", "aiosqlite", "aiohttp", "starlette"),

@@ -1,1 +1,1 @@
-"""context."""
+"""One picture of the project, read by all tools: so far, which files there are and how they change."""

@@ -59,6 +59,10 @@ class Workspaces(Protocol):
         """Return each folder's counts, by name."""
         ...
 
+    def paths(self) -> Mapping[str, str]:
+        """Return each folder's path, by name."""
+        ...
+
 
 def _shown(listed: Listed) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(listed.rule)
@@ -149,7 +153,10 @@ class WorkspacesApi:
 
     async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the watched folders and their counts."""
-        found = [{"name": name, **state} for name, state in self._workspaces.state().items()]
+        states = self._workspaces.state()
+        found = [
+            {"name": name, "path": path, **states[name]} for name, path in self._workspaces.paths().items()
+        ]
         await respond_json(send, 200, {"workspaces": found})
 
     async def add(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from herdr.bus import route as module
-from herdr.bus.classify import class_of, default_lane
-from herdr.bus.envelope import tags_for
+from herdr.bus.classify import class_of, default_lane, tags_of
+from herdr.bus.envelope import merge_tags
 from herdr.bus.route import DEFAULT_TIMEOUT_MS, RoutingTable, Subject, check_rule
 from herdr.config import RouteRule
 from herdr.errors import InvalidInput
@@ -24,7 +24,7 @@ def rule(event: str = "*", target: str = "t", **fields: Any) -> RouteRule:
 def subject(type_: str = "tool.result", data: bytes = b"null", **fields: Any) -> Subject:
     draft = msgspec.convert({"type": type_, **fields}, Draft)
     draft.data = Raw(data)
-    return Subject(draft, str(draft.source or "ci"), class_of(type_), tags_for(draft))
+    return Subject(draft, str(draft.source or "ci"), class_of(type_), merge_tags(tags_of(type_), draft.tags))
 
 
 def targets(table: RoutingTable, asked: Subject) -> list[str]:
