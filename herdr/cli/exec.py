@@ -91,7 +91,7 @@ def describe(command: list[str], outcome: Outcome) -> list[dict[str, Any]]:
     if not reports:
         return [{"type": "tool.result", "data": data}]
     return [
-        {"type": r.type, "data": {**data, "tool": r.tool, **_with_short_paths(r).details}} for r in reports
+        {"type": r.type, "data": {"tool": r.tool, **_with_short_paths(r).details, **data}} for r in reports
     ]
 
 

@@ -13,7 +13,7 @@ _EPILOG = """\
 examples:
   herdr routes list
   herdr routes set failures --event 'test.failed' --target debugger --priority P0
-  herdr routes set python --event 'file.*' --target indexer --match 'subject=src/**' --match data.action=modified
+  herdr routes set python --event 'file.*' --target indexer --match 'subject=src/**' --match data.change=modified
   herdr routes delete python
 """
 _COLUMNS = ("name", "event", "target", "match", "priority", "timeout_ms", "format", "origin")

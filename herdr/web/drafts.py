@@ -158,8 +158,8 @@ def _decode_array(body: bytes) -> list[Draft]:
         first = error
     try:
         raws = _raws(body)
-    except (msgspec.DecodeError, RecursionError):
-        raise unreadable(first) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise unreadable(error) from None
     errors = []
     for index, raw in enumerate(raws):
         try:

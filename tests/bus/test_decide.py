@@ -249,6 +249,28 @@ def test_the_same_content_again_is_no_new_version(together: bool) -> None:
     assert receipts[-1].conflict.source == "watcher"
 
 
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(
+    ("told", "late", "status"),
+    [
+        (b'{"hash":"h1"}', b'{"hash":"h1"}', "accepted"),  # the watcher told of this very write before
+        (b'{"hash":"h1"}', b'{"hash":"h2"}', "stale"),
+        (b'{"hash":"h1"}', b"null", "stale"),
+        (b"null", b'{"hash":"h1"}', "stale"),
+        (b"null", b"null", "stale"),
+    ],
+)
+def test_the_same_content_is_no_conflict(together: bool, told: bytes, late: bytes, status: str) -> None:
+    book = Book()
+    items = [
+        item("0", "file.changed", "watcher", data=told),
+        item("1", "file.changed", "cursor", based_on=0, data=late),
+    ]
+    receipts = book.commit(*items) if together else [book.commit(i)[0] for i in items]
+    assert [r.status for r in receipts] == ["accepted", status]
+    assert ("conflict.detected" in book.types()) is (status == "stale")
+
+
 def test_deciding_changes_nothing_so_a_failed_commit_can_be_tried_again() -> None:
     book = Book()
     book.commit(item("0", source="b"))

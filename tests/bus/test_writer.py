@@ -1,11 +1,16 @@
 """The writer and what stands around it: batches, failures of the log, the order of lanes, a clean stop."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
 from buses import FaultyLog, running_bus
 
+from herdr.app import build_bus
+from herdr.bus.decide import Decision, Judge
+from herdr.clock import SystemClock
+from herdr.config import BusSection
 from herdr.errors import LogUnavailable
 from herdr.event import Draft, Lane
 
@@ -42,6 +47,57 @@ async def test_a_failed_commit_acknowledges_nothing_and_the_same_id_can_be_sent_
         assert [r.status for r in receipts] == ["accepted", "accepted"]
         assert bus.failure is None
     assert ids(log) == ["n1", "n2"]
+
+
+async def test_a_defect_while_deciding_ends_one_batch_and_not_the_writer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    decide, left = Judge.decide, [ZeroDivisionError("planted")]
+
+    def decide_badly_once(*args: Any) -> Decision:
+        if left:
+            raise left.pop()
+        return decide(*args)
+
+    monkeypatch.setattr(Judge, "decide", decide_badly_once)
+    log = FaultyLog()
+    async with running_bus(log) as bus:
+        both = asyncio.gather(
+            bus.publisher.publish([draft(1), draft(2)], "a"),
+            bus.remember("target", "t", b"[1,1,1]"),
+            return_exceptions=True,
+        )
+        assert [type(got) for got in await both] == [LogUnavailable, LogUnavailable]
+        assert bus.failure is None  # the log is fine
+        (receipt,) = await bus.publisher.publish([draft(1)], "a")
+        await bus.remember("target", "t", b"[2,2,2]")
+    assert (receipt.status, receipt.seq, ids(log)) == ("accepted", 1, ["n1"])
+    assert await log.load("target") == {"t": b"[2,2,2]"}
+    assert "a batch of 2 events could not be decided" in caplog.text
+    assert "ZeroDivisionError: planted" in caplog.text
+
+
+async def test_times_of_acceptance_never_fall_whatever_the_clock_does() -> None:
+    log = FaultyLog()
+    clock = JumpingClock()
+    for wall_us in (5_000_000, 3_000_000, 1_000_000, 9_000_000):
+        bus = await build_bus(log, BusSection(), (), clock)
+        await bus.start()
+        for back_us in (0, 500_000):
+            clock.now_us = wall_us - back_us
+            await bus.publisher.publish([draft(log.head)], "a")
+        await bus.stop()
+    times = [event.accepted_us for event in log._events.values()]
+    assert times == [5_000_000] * 6 + [9_000_000] * 2
+
+
+class JumpingClock(SystemClock):
+    """A wall clock that shows what the test says."""
+
+    now_us = 0
+
+    def wall_us(self) -> int:
+        return self.now_us
 
 
 async def test_a_deferred_event_outlives_a_failing_log() -> None:

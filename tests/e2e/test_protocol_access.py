@@ -164,8 +164,8 @@ HOSTS = {"localhost": True, "127.0.0.1:8787": True, "[::1]:1": True, "LOCALHOST"
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("path", ["/v1/events", "/healthz", "/openapi.json", "/nothing"])
-def test_only_known_hosts_are_answered(gateway: GatewayProcess, path: str, host: str) -> None:
-    answer = call(gateway, "GET", path, headers={"host": host})
+def test_only_known_hosts_are_answered(shared: GatewayProcess, path: str, host: str) -> None:
+    answer = call(shared, "GET", path, headers={"host": host})
     if HOSTS[host]:
         assert answer.status in (200, 404)
     else:
@@ -173,13 +173,13 @@ def test_only_known_hosts_are_answered(gateway: GatewayProcess, path: str, host:
         assert "allowed_hosts" in problem["detail"]
 
 
-def test_exactly_one_host(gateway: GatewayProcess) -> None:
+def test_exactly_one_host(shared: GatewayProcess) -> None:
     for hosts in (
         b"",
         b"host: localhost\r\nhost: localhost\r\n",
         b"host: localhost\r\nhost: evil.example\r\n",
     ):
-        answer = send_raw(gateway, b"GET /healthz HTTP/1.1\r\n" + hosts + b"\r\n")
+        answer = send_raw(shared, b"GET /healthz HTTP/1.1\r\n" + hosts + b"\r\n")
         assert answer.status in (400, 421)
         assert answer.json()["code"] in ("foreign_host", "bad_request")
 
@@ -190,18 +190,19 @@ ORIGINS = {"http://localhost:3000": True, "https://127.0.0.1": True, "http://[::
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_only_own_pages_may_call(gateway: GatewayProcess, origin: str) -> None:
-    answer = call(gateway, "POST", "/v1/events", {"type": "tool.result"}, {"origin": origin})
+def test_only_own_pages_may_call(shared: GatewayProcess, origin: str) -> None:
+    head = health(shared)["head"]
+    answer = call(shared, "POST", "/v1/events", {"type": "tool.result"}, {"origin": origin})
     if ORIGINS[origin]:
         assert answer.status == 200
     else:
         assert "allowed_hosts" in assert_problem(answer, 403, "foreign_origin")["detail"]
-        assert health(gateway)["head"] == 0
+        assert health(shared)["head"] == head
 
 
-def test_the_guard_stands_before_the_websocket_too(gateway: GatewayProcess) -> None:
+def test_the_guard_stands_before_the_websocket_too(shared: GatewayProcess) -> None:
     for headers, status in (({"origin": "http://evil.example"}, 403), ({"host": "evil.example"}, 421)):
-        with pytest.raises(InvalidStatus) as refused, Socket(gateway, headers):
+        with pytest.raises(InvalidStatus) as refused, Socket(shared, headers):
             pass
         assert refused.value.response.status_code == status
         assert refused.value.response.body

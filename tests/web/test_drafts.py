@@ -151,6 +151,53 @@ def test_a_bad_event_is_refused_with_its_field(
     assert len(error.detail) < 1000
 
 
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "invalid_json"),
+        (b"{", "invalid_json"),
+        (b"not json", "invalid_json"),
+        (b'{"type":"a"} {"type":"b"}', "invalid_json"),
+        (b'{"type":"a","data":NaN}', "invalid_json"),
+        (b'{"type":"a","data":"\\ud800"}', "invalid_json"),
+        (b'[{"type":"a"},{"type":]', "invalid_json"),
+        (b'[{"type":5},{"type":]', "invalid_json"),
+        (b"[" * 100_000, "invalid_json"),
+        (b'"text"', "invalid_event"),
+        (b"{}", "invalid_event"),
+        (b'{"type":5}', "invalid_event"),
+        (b'{"type":"a","seq":5}', "invalid_event"),
+        (b'{"type":"herdr.x"}', "invalid_event"),
+        (b"[{}]", "invalid_event"),
+        (b"[[]]", "invalid_event"),
+        (b'{"type":"a","data":1e400}', "invalid_event"),
+    ],
+    ids=lambda value: repr(value[:40]),
+)
+def test_what_is_no_json_is_told_from_what_is_no_event(body: bytes, code: str) -> None:
+    assert refused(parse_body, body).code == code
+
+
+@in_every_form
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b'{"a":"\\ud800"}',
+        b'{"\\udc00":1}',
+        b'["\\ud83d\\ud83d"]',
+        b"[1e999]",
+        b'{"a":[0,-1e400]}',
+        b"[" * 401 + b"1e999" + b"]" * 401,
+    ],
+    ids=lambda value: repr(value[:30]) if isinstance(value, bytes) else value,
+)
+def test_a_payload_that_readers_cannot_decode_is_refused(
+    parse: Callable[[bytes], Any], before: bytes, after: bytes, payload: bytes
+) -> None:
+    error = refused(parse, before + b'{"type":"a","data":' + payload + b"}" + after)
+    assert error.errors[0].field in ("", "data")
+
+
 @in_every_form
 @pytest.mark.parametrize(
     "event",

@@ -1,0 +1,117 @@
+"""The gateway's side of spec/examples: what the documents show is what the gateway takes and says.
+
+The SDK's tests read the same files, so the two cannot drift apart unseen.
+"""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from herdr.bus.follow import Gap
+from herdr.bus.page import Item, Page, arrange, page_end
+from herdr.errors import InvalidInput
+from herdr.event import Envelope, Event, Receipt, restore_event
+from herdr.web.drafts import parse_body
+from herdr.web.frames import BadFrame, Follow, parse_frame
+from herdr.web.problems import Problem
+from herdr.web.query import parse_fields
+from herdr.web.sse import event_json, gap_block, keep_alive, page_block, start_block, synthetic_block
+
+EXAMPLES = Path(__file__).parent.parent.parent / "spec" / "examples"
+
+
+def examples(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((EXAMPLES / f"{name}.json").read_text())
+    assert found
+    return found
+
+
+def each(name: str) -> list[Any]:
+    return [pytest.param(value, id=key) for key, value in examples(name).items()]
+
+
+@pytest.mark.parametrize("draft", each("drafts"))
+def test_a_draft_is_taken(draft: dict[str, Any]) -> None:
+    (taken,), single = parse_body(json.dumps(draft).encode())
+    assert single
+    kept = json.loads(msgspec.json.encode(taken))
+    assert {name: kept.get(name) for name in draft} == draft
+
+
+@pytest.mark.parametrize("example", each("drafts-refused"))
+def test_a_wrong_draft_is_refused_with_its_field(example: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_body(json.dumps(example["draft"]).encode())
+    assert example["field"] in [error.field.partition("[")[0] for error in refused.value.errors]
+
+
+def stored(envelope: dict[str, Any]) -> Event:
+    """Return the event that the envelope shows, as it comes out of the log."""
+    fields = {k: v for k, v in envelope.items() if k not in ("seq", "epoch", "accepted")}
+    body = msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(fields), type=Envelope))
+    return restore_event(
+        envelope["seq"], ("P0", "P1", "P2").index(envelope["priority"]), _us(envelope), None, body
+    )
+
+
+def _us(envelope: dict[str, Any]) -> int:
+    return int(msgspec.convert(envelope["accepted"], type=datetime).timestamp() * 1_000_000)
+
+
+def whole(name: str) -> list[Any]:
+    return [pytest.param(e, id=k) for k, e in examples(name).items() if "data" in e and "priority" in e]
+
+
+@pytest.mark.parametrize("envelope", whole("events"))
+def test_an_event_looks_as_shown(envelope: dict[str, Any]) -> None:
+    shown = json.loads(event_json(stored(envelope), envelope["epoch"]))
+    assert shown == envelope
+    assert list(shown)[:3] == ["seq", "epoch", "accepted"]
+
+
+@pytest.mark.parametrize("receipt", each("receipts"))
+def test_a_receipt_looks_as_shown(receipt: dict[str, Any]) -> None:
+    assert msgspec.to_builtins(msgspec.convert(receipt, Receipt, strict=True)) == receipt
+
+
+@pytest.mark.parametrize("frame", each("client-frames"))
+def test_a_client_frame_is_taken(frame: dict[str, Any]) -> None:
+    try:
+        parsed = parse_frame(json.dumps(frame).encode())
+    except BadFrame as bad:
+        assert bad.error.code == "unsupported", f"{frame['op']}: {bad.error.detail}"
+        return
+    if isinstance(parsed, Follow):
+        query = parse_fields(parsed.fields)
+        assert query.after == frame.get("after")
+        assert query.selection.target == frame.get("as")
+
+
+@pytest.mark.parametrize("problem", each("problems"))
+def test_a_problem_has_the_fields_shown(problem: dict[str, Any]) -> None:
+    convert = msgspec.convert(problem, Problem, strict=True)
+    assert msgspec.to_builtins(convert) == problem
+    assert convert.type == f"urn:herdr:problem:{convert.code}"
+
+
+def test_a_stream_looks_as_shown_byte_for_byte() -> None:
+    """Rebuild the shown transcript from its own parts: the events' order, ids and framing are the gateway's."""
+    transcript = (EXAMPLES / "sse-follow.txt").read_bytes()
+    blocks = [block + b"\n\n" for block in transcript.split(b"\n\n") if block]
+    envelopes = [json.loads(line[6:]) for line in transcript.split(b"\n") if line.startswith(b'data: {"seq"')]
+    epoch = envelopes[0]["epoch"]
+    assert blocks[0] == start_block(epoch, (40, 40, 40), 2143)
+    first = [e for e in envelopes if e["seq"] in (41, 42, 43)]
+    events = sorted((stored(e) for e in first), key=lambda event: event.seq)
+    items = [Item(event, after, None) for event, after in arrange(events, (40, 40, 40), reached_head=True)]
+    page = Page(items, page_end(events, (40, 40, 40)), reached_head=True)
+    built = page_block(page, epoch)
+    assert transcript.startswith(blocks[0] + built)
+    assert keep_alive(epoch, (1, 2, 3)) == f": keep-alive\nid: {epoch}:1-2-3\n\n".encode()
+    assert synthetic_block("herdr.bye", {"retry_ms": 1}) == b'event: herdr.bye\ndata: {"retry_ms":1}\n\n'
+    gap = gap_block(Gap("retention", 1, 9, (9, 9, 9)), epoch)
+    assert gap.startswith(f"id: {epoch}:9-9-9\nevent: herdr.gap\ndata: ".encode())
