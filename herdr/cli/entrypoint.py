@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from herdr.cli.main import main
+from herdr.config import load
 
 UID = GID = 10001
 DATA = Path("/data")
@@ -26,6 +27,8 @@ def run() -> int:
         os.setgid(GID)
         os.setuid(UID)
     arguments = sys.argv[1:] or ["serve"]
+    if arguments == ["health"]:
+        return main(["status", "--quiet", "--url", own_address()])
     if arguments[0].startswith("-"):
         arguments.insert(0, "serve")
     if arguments[0] == "serve":
@@ -36,6 +39,12 @@ def run() -> int:
         if CONFIG.exists() and "--config" not in arguments:
             arguments += ["--config", str(CONFIG)]
     return main(arguments)
+
+
+def own_address() -> str:
+    """Return where the gateway of this container listens: the mounted configuration may name another port."""
+    path = CONFIG if CONFIG.exists() else None
+    return f"http://127.0.0.1:{load(path, os.environ).config.server.port}"
 
 
 def hand_over(folder: Path) -> None:

@@ -65,12 +65,8 @@ def describe(report: Mapping[str, Any], url: str) -> Iterator[str]:
     held = f"events {store.get('first')} to {store.get('head')}" if store.get("head") else "no events yet"
     yield f"store        {store.get('kind')}, {held}, {_size(store.get('bytes', 0))}, epoch {report.get('epoch')}"
     for name, workspace in report.get("workspaces", {}).items():
-        said = [
-            str(workspace.get("path")),
-            str(workspace.get("status")),
-            f"{workspace.get('files', 0)} files",
-        ]
-        yield f"workspace    {name}: {', '.join(said + [note for note in [workspace.get('note')] if note])}"
+        said = [str(workspace.get("status")), f"{workspace.get('files', 0)} files", workspace.get("note")]
+        yield f"workspace    {name}: {', '.join(filter(None, said))}"
 
 
 def _dropped(counts: Mapping[str, int]) -> str:

@@ -29,6 +29,10 @@ class Deadlines(msgspec.Struct, frozen=True):
     body_s: float
 
 
+class HeaderTooLarge(Exception):
+    """Ends the parsing of a connection's bytes; its answer has been written."""
+
+
 class GatewayProtocol(HttpToolsProtocol):
     """One HTTP connection. Notes since when it owes us bytes, so that a sweep can end those that never come."""
 
@@ -48,8 +52,8 @@ class GatewayProtocol(HttpToolsProtocol):
         if not self.in_body:
             self.head_bytes += len(data)
         super().data_received(data)
-        if not self.in_body and self.head_bytes > HEADER_MAX and not self.transport.is_closing():
-            self.refuse(431, "too_large", f"the request's header is larger than {HEADER_MAX} bytes")
+        if not self.in_body and self.head_bytes > HEADER_MAX:
+            self.refuse_header()
 
     def on_message_begin(self) -> None:
         """Start the clock of a request."""
@@ -60,6 +64,10 @@ class GatewayProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The header is whole; the body's clock starts."""
+        # One that came in a single read was not counted on its way
+        if len(self.url) + sum([len(name) + len(value) for name, value in self.headers]) > HEADER_MAX:
+            self.refuse_header()
+            raise HeaderTooLarge
         self.in_body = True
         self.receiving_since = self.loop.time()
         super().on_headers_complete()
@@ -83,9 +91,10 @@ class GatewayProtocol(HttpToolsProtocol):
             return True
         lines = [b"HTTP/1.1 %d \r\n" % status]
         for name, value in (*self.server_state.default_headers, *headers):
-            lines.append(b"%s: %s\r\n" % (name, value))
-            if name == b"connection":
+            if name == b"connection":  # nobody says anything but `close`
                 cycle.keep_alive = False
+            else:
+                lines.append(b"%s: %s\r\n" % (name, value))
         if not cycle.keep_alive:
             lines.append(b"connection: close\r\n")
         if status != NO_CONTENT:
@@ -110,8 +119,14 @@ class GatewayProtocol(HttpToolsProtocol):
             part = "body" if self.in_body else "header"
             self.refuse(408, "request_timeout", f"the request's {part} did not arrive within {limit:g} s")
 
+    def refuse_header(self) -> None:
+        """Refuse a header that is too large."""
+        self.refuse(431, "too_large", f"the request's header is larger than {HEADER_MAX} bytes")
+
     def refuse(self, status: int, code: str, detail: str) -> None:
-        """Write a problem and hang up."""
+        """Write a problem and hang up; the first one counts."""
+        if self.transport.is_closing():
+            return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             problem = problem_of(Refused(code, detail))
             body = msgspec.json.encode(msgspec.structs.replace(problem, status=status))

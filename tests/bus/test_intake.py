@@ -64,7 +64,13 @@ class World:
 async def test_an_event_enters_the_lane_that_its_type_its_wish_and_the_rules_say() -> None:
     world = World()
     world.intake.table = RoutingTable([RouteRule(event="b", target="t", priority="P0")])
-    for type_, wish in (("user.message", None), ("a", None), ("index.updated", None), ("a", "P2"), ("b", "P2")):
+    for type_, wish in (
+        ("user.message", None),
+        ("a", None),
+        ("index.updated", None),
+        ("a", "P2"),
+        ("b", "P2"),
+    ):
         assert world.take_in(type_, priority=wish) is None
     assert world.lanes.depths == (2, 1, 2)
     user, routed, *_ = world.waiting()

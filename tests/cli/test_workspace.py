@@ -11,7 +11,7 @@ def test_a_folder_is_added_listed_and_removed(herdr: Cli) -> None:
     header, row = herdr("workspace", "list").stdout.splitlines()
     assert header.split() == ["name", "path", "status", "files", "note"]
     assert row.split()[:2] == ["shop", str(herdr.cwd / "shop")]
-    assert f"workspace    shop: {herdr.cwd / 'shop'}, " in herdr("status").stdout
+    assert "workspace    shop: " in herdr("status").stdout
     removed = herdr("workspace", "remove", "shop")
     assert (removed.returncode, removed.stdout) == (0, "")
     assert herdr("workspace", "list", "--json").stdout == ""
