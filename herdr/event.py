@@ -130,6 +130,8 @@ class Event(msgspec.Struct, gc=False):
     """Wall clock of the batch, microseconds since the epoch."""
     committed: float = 0.0
     """Monotonic seconds of the commit; 0 for an event read back from the store."""
+    accepted: str = ""
+    """`accepted_us` as text, where the writer made it for the whole batch."""
     corrupt: bool = False
     """The stored row failed its checksum: `body` is not to be trusted and is empty."""
 
@@ -216,7 +218,16 @@ def single_line(data: Raw) -> Raw:
     return data if b"\n" not in raw and b"\r" not in raw else Raw(_LINE_BREAKS.sub(b" ", raw))
 
 
+def id_key(source: str, event_id: str) -> str:
+    """Return (`source`, `id`) as one text; NUL can occur in neither."""
+    return f"{source}\0{event_id}"
+
+
+def key_hash(key: str) -> int:
+    """Return the signed 64-bit number under which an `id_key` is remembered; stable across processes."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big", signed=True)
+
+
 def id_hash(source: str, event_id: str) -> int:
-    """Return the signed 64-bit key under which (`source`, `id`) is remembered; stable across processes."""
-    digest = blake2b(f"{source}\0{event_id}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    """Return `key_hash` of (`source`, `id`)."""
+    return key_hash(id_key(source, event_id))

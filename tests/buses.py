@@ -44,6 +44,12 @@ class FaultyLog(MemoryLog):
         return events
 
 
+async def until(true: Callable[[], object]) -> None:
+    """Let everything else run until it is so; the test's own timeout ends a wait in vain."""
+    while not true():  # noqa: ASYNC110 - what is waited for is state that nobody announces
+        await asyncio.sleep(0)
+
+
 @contextlib.asynccontextmanager
 async def running_bus(
     log: MemoryLog, rules: Sequence[RouteRule] = (), settings: Mapping[str, object] | None = None

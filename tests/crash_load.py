@@ -78,10 +78,13 @@ class Load:
         for query in ("after=0", "after=0&type=tool.*&type=user.*"):
             self._followers.append(self._thread(self._follow, query))
 
-    def crash(self) -> None:
-        """End the gateway at once and start it again on the same data."""
+    def restart(self, *, politely: bool = False) -> None:
+        """End the gateway, at once or politely, and start it again on the same data."""
         self._up.clear()
-        self.gateway.kill()
+        if politely:
+            assert self.gateway.stop() == 0
+        else:
+            self.gateway.kill()
         self.gateway.start()
         self._up.set()
 
@@ -209,7 +212,7 @@ class Load:
                 with Stream(self.gateway, query, {"last-event-id": last_id} if last_id else None) as stream:
                     for block in stream.blocks():
                         last_id = stream.last_id
-                        if block.data:
+                        if block.data and block.id is not None:  # not herdr.bye
                             got.append(read_row(block.data))
                             if self._end is not None and got[-1].seq > self._end:
                                 break
@@ -280,9 +283,9 @@ def _is_chosen(row: Row) -> bool:
     return row.source == "last" or int(row.id) % 4 in (0, 1)
 
 
-def crash_often(load: Load, times: int, seed: int, longest_s: float) -> None:
-    """Kill and start again; each life lasts a random time after the gateway listens."""
+def restart_often(load: Load, times: int, seed: int, longest_s: float, *, politely: bool = False) -> None:
+    """End and start again; each life lasts a random time after the gateway listens."""
     chance = random.Random(seed)
     for _ in range(times):
         threading.Event().wait(chance.uniform(0, longest_s))
-        load.crash()
+        load.restart(politely=politely)

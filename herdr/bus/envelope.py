@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from herdr.clock import rfc3339
 from herdr.event import LANE_NAMES, Delivery, Draft, Envelope, Event, Lane, single_line
 
 OWN_SOURCE = "herdr"
@@ -84,11 +85,11 @@ def redacted_body(event: Event) -> bytes:
     return _encode(blank)
 
 
-def wire_json(event: Event, epoch: str, accepted: str) -> bytes:
+def wire_json(event: Event, epoch: str) -> bytes:
     """Return the JSON envelope that followers see: the stored body with the gateway's fields in front."""
     return b'{"seq":%d,"epoch":"%s","accepted":"%s",%s' % (
         event.seq,
         epoch.encode(),
-        accepted.encode(),
+        (event.accepted or rfc3339(event.accepted_us)).encode(),
         event.body[1:],
     )

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from herdr.bus.log import RememberedId
-from herdr.event import id_hash
+from herdr.event import id_key, key_hash
 
 CAPACITY = 65_536  # several seconds at full load, hours of a busy day: far longer than a publisher retries
 GROUPS = 256
@@ -20,8 +20,6 @@ GROUP_SIZE = 512  # all groups full hold twice the capacity
 FILTER_BITS_LOG2 = 26  # 8 MiB
 MAYBE_IN_INDEX = 0
 """What `find` answers when only the index on disk can tell; never a `seq`."""
-
-_SEPARATOR = "\0"  # cannot occur in a source or an id
 
 
 class RecentIds:
@@ -39,9 +37,11 @@ class RecentIds:
         "_groups",
         "_leaving",
         "_mask",
+        "_order",
         "_ready",
         "_seqs",
         "_shift",
+        "_sizes",
     )
 
     def __init__(
@@ -56,9 +56,13 @@ class RecentIds:
         self._shift = filter_bits_log2
         self._mask = (1 << filter_bits_log2) - 1
         self._bits: bytearray | None = None  # made with the first id that leaves the map
-        # In order of arrival. One joined string takes half the memory of a tuple of two.
+        # One joined string takes half the memory of a tuple of two.
         self._seqs: dict[str, tuple[int, int]] = {}
+        # A dict knows its first key too, but looks for it past all that have left (measured: 10 us an event).
+        self._order: deque[str] = deque()
         self._groups: list[list[RememberedId]] = [[] for _ in range(groups)]
+        # Smaller at first, each another size: groups that all filled together would spill all together
+        self._sizes = [max(1, group_size * (place + 1) // groups) for place in range(groups)]
         self._leaving: dict[int, int] = {}  # what the groups hold: hash to seq
         self._ready: deque[list[RememberedId]] = deque()
 
@@ -76,13 +80,14 @@ class RecentIds:
 
     def find(self, source: str, event_id: str) -> int | None:
         """Return the `seq` of a known id, None for one never seen, `MAYBE_IN_INDEX` if only the index can tell."""
-        known = self._seqs.get(f"{source}\0{event_id}")
+        key = id_key(source, event_id)
+        known = self._seqs.get(key)
         if known is not None:
             return known[0]
         bits = self._bits
         if bits is None:
             return None
-        number = id_hash(source, event_id)
+        number = key_hash(key)
         probe = number & self._mask
         if not bits[probe >> 3] >> (probe & 7) & 1:
             return None
@@ -93,11 +98,15 @@ class RecentIds:
 
     def remember(self, source: str, event_id: str, seq: int, accepted_us: int) -> None:
         """Keep an id that was just committed; one that is in the map already keeps its first `seq`."""
+        key = id_key(source, event_id)
         seqs = self._seqs
-        seqs.setdefault(f"{source}\0{event_id}", (seq, accepted_us))
+        if key in seqs:
+            return
+        seqs[key] = (seq, accepted_us)
+        self._order.append(key)
         if len(seqs) > self._capacity:
-            oldest = next(iter(seqs))
-            self._let_go(oldest, *seqs.pop(oldest))
+            oldest = self._order.popleft()
+            self._let_go(key_hash(oldest), *seqs.pop(oldest))
 
     def take_spill(self) -> Sequence[RememberedId]:
         """Return a full group of neighbours, if there is one, for the batch that is being formed.
@@ -121,13 +130,13 @@ class RecentIds:
             for probe in (number & mask, (number >> shift) & mask):
                 bits[probe >> 3] |= 1 << (probe & 7)
 
-    def _let_go(self, key: str, seq: int, accepted_us: int) -> None:
-        number = id_hash(*key.split(_SEPARATOR, 1))
+    def _let_go(self, number: int, seq: int, accepted_us: int) -> None:
         self.load_hashes((number,))
         self._leaving[number] = seq
         place = ((number + 2**63) * len(self._groups)) >> 64  # one range of hashes a group
         group = self._groups[place]
         group.append(RememberedId(number, seq, accepted_us))
-        if len(group) >= self._group_size:
+        if len(group) >= self._sizes[place]:
             self._ready.append(group)
             self._groups[place] = []
+            self._sizes[place] = self._group_size

@@ -1,5 +1,6 @@
 """The named targets that have followed or acknowledged, and how far. Kept in the log's store."""
 
+from collections import OrderedDict
 from collections.abc import Mapping
 
 import msgspec
@@ -21,9 +22,9 @@ class Targets:
     """Name → acknowledged positions (None: known, but has acknowledged nothing yet)."""
 
     def __init__(self, stored: Mapping[str, bytes]) -> None:
-        self._known: dict[str, Positions | None] = {
-            name: _decode(raw).positions for name, raw in stored.items()
-        }
+        self._known: OrderedDict[str, Positions | None] = OrderedDict()
+        for name, raw in stored.items():
+            self._known[name] = _decode(raw).positions
 
     def __contains__(self, name: str) -> bool:
         return name in self._known
@@ -37,13 +38,11 @@ class Targets:
 
     def set(self, name: str, positions: Positions | None) -> str | None:
         """Record a target; returns the one that was forgotten for it, if any."""
-        self._known.pop(name, None)
         self._known[name] = positions
+        self._known.move_to_end(name)
         if len(self._known) <= TARGETS_MAX:
             return None
-        oldest = next(iter(self._known))
-        del self._known[oldest]
-        return oldest
+        return self._known.popitem(last=False)[0]
 
 
 def encode_target(positions: Positions | None) -> bytes:

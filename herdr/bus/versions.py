@@ -4,6 +4,7 @@ A version is the `seq` of the newest `file.changed` or `change.*` about the subj
 older `based_on`, while another source made the newer version, is stale.
 """
 
+from collections import OrderedDict
 from typing import Annotated
 
 import msgspec
@@ -50,7 +51,7 @@ class Versions:
     """(workspace, subject) → version, bounded; the subject that changed longest ago is forgotten first."""
 
     def __init__(self) -> None:
-        self._newest: dict[tuple[str, str], Version] = {}
+        self._newest: OrderedDict[tuple[str, str], Version] = OrderedDict()
 
     def get(self, workspace: str, subject: str) -> Version | None:
         """Return the newest known version."""
@@ -59,13 +60,11 @@ class Versions:
     def set(self, workspace: str, subject: str, version: Version) -> tuple[str, str] | None:
         """Record a newer version; returns the subject that was forgotten for it, if any."""
         key = (workspace, subject)
-        self._newest.pop(key, None)  # so that a dict's order is the order of change
         self._newest[key] = version
+        self._newest.move_to_end(key)
         if len(self._newest) <= SUBJECTS_MAX:
             return None
-        oldest = next(iter(self._newest))
-        del self._newest[oldest]
-        return oldest
+        return self._newest.popitem(last=False)[0]
 
     def __len__(self) -> int:
         return len(self._newest)

@@ -13,7 +13,7 @@ from herdr.bus.log import Batch, Log, Put
 from herdr.bus.pending import Pending
 from herdr.bus.recent_ids import MAYBE_IN_INDEX, RecentIds
 from herdr.bus.versions import Versions
-from herdr.clock import Clock
+from herdr.clock import Clock, rfc3339
 from herdr.errors import LogUnavailable
 from herdr.event import Event, id_hash
 
@@ -53,6 +53,7 @@ class Writer:
         self._room = asyncio.Event()
         self._puts: dict[tuple[str, str], tuple[bytes | None, list[asyncio.Future[None]]]] = {}
         self._chores: list[tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]] = []
+        self._doubtful: Decision | None = None
         self._stopping = False
         self._accepted_us = 0
         self.failure: str | None = None
@@ -123,6 +124,7 @@ class Writer:
 
     async def _probe(self) -> None:
         """Find out whether a failed log takes writes again, so that health recovers without traffic."""
+        self._settle_doubtful()
         await self._commit([], Decision(), [Put("probe", "probe", b"")], [])
 
     async def _do_chore(self) -> None:
@@ -137,6 +139,7 @@ class Writer:
                 done.set_result(result)
 
     async def _write_batch(self) -> None:
+        self._settle_doubtful()
         items = self._lanes.take()
         self._room.set()
         self._room.clear()
@@ -188,12 +191,8 @@ class Writer:
         for hash_, seq in (await self._log.find_ids(list(asked))).items():
             event = await self._log.get(seq)
             # 64 bits can collide: believe the event itself where it is still retained
-            if event is None or asked[hash_] in self._names_of(event):
+            if event is None or asked[hash_] in _names_of(event):
                 known[asked[hash_]] = seq
-
-    @staticmethod
-    def _names_of(event: Event) -> set[Id]:
-        return {(event.source, event.id), *((event.source, replaced) for replaced in event.replaced_ids)}
 
     async def _commit(
         self, items: list[Pending], decision: Decision, puts: list[Put], waiting: list["asyncio.Future[None]"]
@@ -206,7 +205,10 @@ class Writer:
             await self._log.append(Batch(decision.events, puts, spill))
         except LogUnavailable as error:
             self._fail(error, items, waiting)
+            if not self._settle_doubtful() and decision.events:
+                self._doubtful = decision
             return
+        self._doubtful = None
         if self.failure is not None:
             _log.warning("the log takes writes again")
             self.failure = None
@@ -217,10 +219,25 @@ class Writer:
             if not future.done():
                 future.set_result(None)
 
+    def _settle_doubtful(self) -> bool:
+        """Settle a commit that failed and has happened all the same; tell whether that was so.
+
+        A failed fsync tells neither. The log, once it is open again, does: then it ends with the commit's last
+        event. What was put back into its lane turns out to be a duplicate.
+        """
+        decision = self._doubtful
+        if decision is None or self._log.head != decision.events[-1].seq:
+            return False
+        self._doubtful = None
+        self._settle(decision)
+        return True
+
     def _settle(self, decision: Decision) -> None:
         now = self._clock.monotonic()
+        accepted = rfc3339(decision.events[0].accepted_us) if decision.events else ""
         for event in decision.events:
             event.committed = now
+            event.accepted = accepted
         accepted_us = decision.events[0].accepted_us if decision.events else 0
         for (source, event_id), seq in decision.ids.items():
             self._ids.remember(source, event_id, seq, accepted_us)
@@ -253,3 +270,7 @@ class Writer:
         for future in waiting:
             if not future.done():
                 future.set_exception(error)
+
+
+def _names_of(event: Event) -> set[Id]:
+    return {(event.source, event.id), *((event.source, replaced) for replaced in event.replaced_ids)}

@@ -6,7 +6,6 @@ from herdr.bus.cursor import format_cursor
 from herdr.bus.envelope import wire_json
 from herdr.bus.follow import Gap
 from herdr.bus.page import Item, Page
-from herdr.clock import rfc3339
 from herdr.event import Event, Positions
 
 _encode = msgspec.json.Encoder().encode
@@ -17,14 +16,12 @@ def event_json(event: Event, epoch: str, form: str = "full") -> bytes:
     if event.corrupt:
         return _encode({"seq": event.seq, "epoch": epoch, "type": event.type, "detail": CORRUPT_DETAIL})
     if form == "full":
-        return wire_json(event, epoch, rfc3339(event.accepted_us))
+        return wire_json(event, epoch)
     ref = f"/v1/events/{event.seq}"
     if form == "ref":
         short = {"seq": event.seq, "type": event.type, "ref": ref}
         return _encode(short if event.subject is None else {**short, "subject": event.subject})
-    envelope = msgspec.json.decode(
-        wire_json(event, epoch, rfc3339(event.accepted_us)), type=dict[str, msgspec.Raw]
-    )
+    envelope = msgspec.json.decode(wire_json(event, epoch), type=dict[str, msgspec.Raw])
     data = envelope.pop("data")
     return _encode({**envelope, "data_bytes": len(bytes(data)), "ref": ref})
 

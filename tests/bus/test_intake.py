@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from buses import FaultyLog, running_bus
+from buses import FaultyLog, running_bus, until
 
 from herdr.bus import intake as module
 from herdr.bus.bus import Bus
@@ -255,8 +255,7 @@ async def test_a_retried_file_change_is_a_duplicate_and_not_deferred_again() -> 
         save = {"type": "file.changed", "subject": "a.py"}
         for id_ in ("1", "2"):
             assert (await answered(bus, **save, id=id_)).status == "deferred"
-        while not bus.head:
-            await asyncio.sleep(0)
+        await until(lambda: bus.head)
         while (await answered(bus, type="index.updated")).status == "accepted":
             pass
         again = [await answered(bus, **save, id=id_) for id_ in ("1", "2")]

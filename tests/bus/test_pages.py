@@ -3,7 +3,7 @@
 import asyncio
 
 import msgspec
-from buses import FaultyLog, running_bus
+from buses import FaultyLog, running_bus, until
 
 from herdr.bus.follow import Gap
 from herdr.bus.select import Selection
@@ -14,8 +14,7 @@ async def test_who_follows_an_empty_log_gets_its_first_event() -> None:
     async with running_bus(FaultyLog()) as bus:
         follower = await bus.subscriptions.open(Selection(), "0")
         first = asyncio.create_task(follower.next())
-        while not bus._pages._moved:
-            await asyncio.sleep(0)
+        await until(lambda: bus._pages._moved)
         await bus.publisher.publish([Draft("tool.result", data=msgspec.Raw(b"1"))], "a")
         page = await asyncio.wait_for(first, 10)
     assert not isinstance(page, Gap)

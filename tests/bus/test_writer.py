@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from buses import FaultyLog, running_bus
+from buses import FaultyLog, running_bus, until
 
 from herdr.app import build_bus
 from herdr.bus.decide import Decision, Judge
@@ -28,8 +28,7 @@ async def test_a_receipt_comes_after_its_commit() -> None:
     log.held = asyncio.Event()
     async with running_bus(log) as bus:
         waiting = asyncio.create_task(bus.publisher.publish([draft(1)], "a"))
-        while not bus.publisher.depths == (0, 0, 0) or log.head:
-            await asyncio.sleep(0)
+        await until(lambda: bus.publisher.depths == (0, 0, 0) and not log.head)
         assert not waiting.done()
         log.held.set()
         (receipt,) = await waiting
@@ -106,11 +105,9 @@ async def test_a_deferred_event_outlives_a_failing_log() -> None:
     async with running_bus(log, settings={"debounce_ms": 1, "debounce_max_ms": 5}) as bus:
         (receipt,) = await bus.publisher.publish([draft(1, "file.changed", subject="a.py")], "a")
         assert receipt.status == "deferred"
-        while bus.failure is None:
-            await asyncio.sleep(0)
+        await until(lambda: bus.failure is not None)
         broken = False
-        while not log.head:
-            await asyncio.sleep(0)
+        await until(lambda: log.head)
     assert ids(log) == ["n1"]
 
 
@@ -121,8 +118,7 @@ async def test_the_log_is_found_to_be_back_without_any_traffic() -> None:
         with pytest.raises(LogUnavailable):
             await bus.publisher.publish([draft(1)], "a")
         broken = False
-        while bus.failure is not None:
-            await asyncio.sleep(0)
+        await until(lambda: bus.failure is None)
     assert log.head == 0
 
 
@@ -131,11 +127,9 @@ async def test_a_p0_waits_only_for_the_transaction_in_flight() -> None:
     async with running_bus(log) as bus:
         log.held = asyncio.Event()
         flood = [asyncio.create_task(bus.publisher.publish([draft(n)], "a")) for n in range(1000)]
-        while sum(bus.publisher.depths) < 700:
-            await asyncio.sleep(0)
+        await until(lambda: sum(bus.publisher.depths) >= 700)
         urgent = asyncio.create_task(bus.publisher.publish([draft(5000, "user.message")], "a"))
-        while not bus.publisher.depths[Lane.P0]:
-            await asyncio.sleep(0)
+        await until(lambda: bus.publisher.depths[Lane.P0])
         in_flight = 1000 - bus.publisher.depths[Lane.P1]
         log.held.set()
         await asyncio.gather(urgent, *flood)
@@ -161,20 +155,18 @@ async def test_overload_refuses_p2_first_then_p1_and_never_p0() -> None:
     log = FaultyLog()
     async with running_bus(log, settings={"buffer_size": 10}) as bus:
         log.held = asyncio.Event()
-        tasks = [asyncio.create_task(bus.publisher.publish([draft(0)], "first"))]
-        while bus.publisher.depths != (0, 0, 0) or not tasks:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        first = asyncio.create_task(bus.publisher.publish([draft(0)], "first"))
+        await until(lambda: bus.publisher.depths != (0, 0, 0))
+        await until(lambda: bus.publisher.depths == (0, 0, 0))  # it is in the batch under way
         p1 = [asyncio.create_task(bus.publisher.publish([draft(n)], "a")) for n in range(1, 25)]
         p2 = asyncio.create_task(bus.publisher.publish([draft(100, "index.updated")], "a"))
         p0 = [
             asyncio.create_task(bus.publisher.publish([draft(n, "user.message")], "a"))
             for n in range(200, 230)
         ]
-        while not (p2.done() and sum(task.done() for task in p1) >= 4):
-            await asyncio.sleep(0)
+        await until(lambda: p2.done() and sum(task.done() for task in p1) >= 4)
         log.held.set()
-        answers = [(await task)[0] for task in [*p1, p2, *p0]]
+        answers = [(await task)[0] for task in [first, *p1, p2, *p0]]
     refused = [r.id for r in answers if r.status == "dropped"]
     assert "n100" in refused
     assert 0 < len([name for name in refused if int(name[1:]) < 100]) <= 5

@@ -168,7 +168,8 @@ def test_a_frame_over_the_limit_ends_only_its_connection(unharmed: GatewayProces
         with pytest.raises(ConnectionClosed) as closed:
             connection.ws.send(BIG)
             connection.recv()
-        assert closed.value.rcvd is not None and closed.value.rcvd.code == 1009
+        # A client that is still sending may hear of the reset before it has read the reason.
+        assert closed.value.rcvd is None or closed.value.rcvd.code == 1009
         assert other.ask("ping") == {"op": "pong"}
 
 

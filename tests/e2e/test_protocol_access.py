@@ -1,5 +1,7 @@
 """Who may call: tokens and scopes on every endpoint, the Host and Origin guard, open and closed starts."""
 
+import contextlib
+import http.client
 import json
 import urllib.parse
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from websockets.exceptions import InvalidStatus
 from wire import Answer, Socket, call, health, send_raw
 
 from herdr.cli.container import in_container
+from herdr.web.surface import Endpoint
 
 TOKENS = {
     "publisher": ["events:publish"],
@@ -222,6 +225,36 @@ def test_without_tokens_it_does_not_start_where_others_can_reach_it(tmp_path: Pa
         pytest.skip("in a container the gateway starts and answers its own host only")
     said = refused_start(tmp_path / "data", "--host", "0.0.0.0")
     assert "auth.tokens" in said and "auth.open" in said
+
+
+def test_in_a_container_without_tokens_only_its_own_host_is_answered(tmp_path: Path) -> None:
+    """127.0.0.3 stands for anybody: an address that is neither this machine's usual one nor the gateway's."""
+    with running_gateway(
+        tmp_path / "data", "--host", "127.0.0.2", env={"HERDR_IN_CONTAINER": "1"}
+    ) as gateway:
+        assert any(
+            "tokens" in warning for warning in get(gateway, "127.0.0.1", "/healthz").json()["warnings"]
+        )
+        assert get(gateway, "127.0.0.1", "/v1/events").status == 200
+        assert get(gateway, "127.0.0.3", "/healthz").status == 200
+        refused = assert_problem(get(gateway, "127.0.0.3", "/v1/events"), 401, "unauthorized")
+        assert "auth.tokens" in refused["detail"] and "auth.open" in refused["detail"]
+
+
+def get(gateway: GatewayProcess, source: str, path: str) -> Answer:
+    """Ask a gateway on 127.0.0.2 from another address of the loopback network."""
+    connection = http.client.HTTPConnection("127.0.0.2", gateway.port, 20, source_address=(source, 0))
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers={"host": "localhost"})
+        response = connection.getresponse()
+        return Answer(
+            response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+        )
+
+
+def test_an_endpoint_cannot_be_built_without_a_scope() -> None:
+    with pytest.raises(TypeError, match="scope"):
+        Endpoint("GET", "/v1/new")  # type: ignore[call-arg]
 
 
 def test_open_to_everyone_is_said_at_start_and_in_health(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from crash_load import Load, crash_often, problems, read_log
+from crash_load import Load, problems, read_log, restart_often
 from wire import health
 
 from herdr.storage.sqlite.backup import verify
@@ -42,9 +42,9 @@ def loaded(load: Load) -> Iterator[Load]:
             load.gateway.kill()
 
 
-def run(load: Load, kills: int, seed: int) -> list[str]:
-    """Crash the gateway again and again, and return what does not hold afterwards."""
-    crash_often(load, kills, seed, LONGEST_S)
+def run(load: Load, kills: int, seed: int, *, politely: bool = False) -> list[str]:
+    """End the gateway again and again, and return what does not hold afterwards."""
+    restart_often(load, kills, seed, LONGEST_S, politely=politely)
     load.finish(lambda: int(health(load.gateway)["head"]))
     assert not load.failures, load.failures
     log = read_log(load.gateway)
@@ -52,9 +52,9 @@ def run(load: Load, kills: int, seed: int) -> list[str]:
     return problems(load, log)
 
 
-def check(tmp_path: Path, kills: int, seed: int) -> None:
+def check(tmp_path: Path, kills: int, seed: int, *, politely: bool = False) -> None:
     with loaded(Load(tmp_path / "data")) as load:
-        found = run(load, kills, seed)
+        found = run(load, kills, seed, politely=politely)
         assert not found, f"seed {seed}: {len(found)} problems, among them {found[:5]}"
         assert not [line for line in load.gateway.log if "Traceback" in line]
         assert load.gateway.stop() == 0
@@ -63,6 +63,11 @@ def check(tmp_path: Path, kills: int, seed: int) -> None:
 
 def test_a_few_kills_under_load(tmp_path: Path) -> None:
     check(tmp_path, kills=8, seed=1)
+
+
+def test_a_few_polite_stops_under_load(tmp_path: Path) -> None:
+    """SIGTERM with followers and publishes under way: exit code 0, and the same promises."""
+    check(tmp_path, kills=4, seed=4, politely=True)
 
 
 @pytest.mark.slow

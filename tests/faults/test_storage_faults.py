@@ -265,7 +265,9 @@ def test_a_file_that_may_not_grow_stops_writes_only(path):
         output, errors = child.communicate(timeout=60)
     assert child.returncode == 0, errors
     assert "I/O error" in output or "disk is full" in output
-    assert "events.db" not in output, "clients hear this text, and the server's paths are none of their business"
+    assert "events.db" not in output, (
+        "clients hear this text, and the server's paths are none of their business"
+    )
     assert verify(path).problems == ()
 
 

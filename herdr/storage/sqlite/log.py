@@ -17,7 +17,7 @@ from herdr.storage.sqlite.folder import FolderLock, claim, unusable
 from herdr.storage.sqlite.readers import Readers
 from herdr.storage.sqlite.rows import row_crc
 from herdr.storage.sqlite.schema import epoch_of, extent_of, migrate
-from herdr.storage.sqlite.upkeep import PAUSE_S, IdSweep, Trimmer, WalGauge
+from herdr.storage.sqlite.upkeep import PAUSE_S, IdSweep, Trimmer, WalGauge, pages_touched
 from herdr.storage.sqlite.writer import Writer, store
 
 _HASHES_A_SLICE = 10_000  # 80 kB a step while the bus fills its filter at start
@@ -100,7 +100,9 @@ class SqliteLog:
         self.head += len(events)
         self._sweep.count += len(batch.ids)
         size = sum([len(event.body) for event in events]) + 32 * len(events)
-        self._wal.add(size, min(len(batch.ids), self._sweep.pages) + len(batch.puts))
+        self._wal.add(
+            size, pages_touched([known.hash for known in batch.ids], self._sweep.pages) + len(batch.puts)
+        )
 
     async def _recover(self) -> None:
         """After a failure, connect anew and believe the file."""
@@ -113,7 +115,7 @@ class SqliteLog:
         known = self.head
         await self._writer.run(self._on_thread_recover)
         if self.head != known:
-            raise LogUnavailable(f"{self._path}: reopened at seq {self.head} instead of {known}; try again")
+            raise LogUnavailable(f"the log was reopened at seq {self.head} instead of {known}; try again")
 
     def _on_thread_recover(self, db: sqlite3.Connection) -> None:
         self.first, self.head = extent_of(db)

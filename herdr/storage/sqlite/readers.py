@@ -46,7 +46,7 @@ class Readers:
     ) -> T:
         """Run `work` on the next connection; raises LogUnavailable."""
         if not self._connections:
-            raise LogUnavailable(f"{self._path}: the log is closed")
+            raise LogUnavailable("the log is closed")
         self._turn = (self._turn + 1) % len(self._connections)
         try:
             return await self._connections[self._turn].run(work, *args, **kwargs)

@@ -6,6 +6,7 @@ second connection that checkpoints while the writer writes can corrupt the file 
 """
 
 import sqlite3
+from collections.abc import Sequence
 
 import msgspec
 
@@ -30,6 +31,14 @@ _BYTES_USED = """
 SELECT (page_count - freelist_count) * page_size
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
 """
+
+
+def pages_touched(hashes: Sequence[int], pages: int) -> int:
+    """Guess how many pages of an index of `pages` pages these keys stand on: neighbours share theirs."""
+    if not hashes:
+        return 0
+    span = (max(hashes) - min(hashes)) / 2**64
+    return min(len(hashes), int(span * pages) + 2)
 
 
 class WalGauge:
