@@ -27,12 +27,15 @@ class OwnEvent(Protocol):
 class Decision:
     """The outcome for one batch: what to commit, and what to answer once that has happened."""
 
-    __slots__ = ("answers", "events", "ids", "versions")
+    __slots__ = ("answers", "events", "ids", "made", "versions")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.answers: list[tuple[Pending, Receipt]] = []
         self.ids: dict[Id, int] = {}
+        """Ids that publishers gave."""
+        self.made: list[Event] = []
+        """Events whose id the gateway made."""
         self.versions: dict[tuple[str, str], Version] = {}
 
 
@@ -57,7 +60,7 @@ class Judge:
         for item in items:
             event = item.event
             key = (event.source, event.id)
-            known = known_ids.get(key) or decision.ids.get(key)
+            known = None if item.made_id else known_ids.get(key) or decision.ids.get(key)
             if known:
                 receipt = Receipt("duplicate", event.id, known, self._epoch)
                 self._note_replaced(event, known, decision)
@@ -72,20 +75,25 @@ class Judge:
         if conflict is not None:
             notice = self._notice(item, conflict)
             if item.rejects:
-                self._place(notice, decision, next_seq, accepted_us)
+                self._place(notice, True, decision, next_seq, accepted_us)
                 return Receipt("stale", event.id, conflict=conflict)
-        self._place(event, decision, next_seq, accepted_us)
+        self._place(event, item.made_id, decision, next_seq, accepted_us)
         if item.makes_version and event.subject is not None:
             self._advance(item, event.subject, decision)
         if conflict is not None:
-            self._place(notice, decision, next_seq, accepted_us)
+            self._place(notice, True, decision, next_seq, accepted_us)
         return Receipt("accepted", event.id, event.seq, self._epoch, conflict=conflict)
 
-    def _place(self, event: Event, decision: Decision, next_seq: int, accepted_us: int) -> None:
+    def _place(
+        self, event: Event, made_id: bool, decision: Decision, next_seq: int, accepted_us: int
+    ) -> None:
         event.seq = next_seq + len(decision.events)
         event.accepted_us = accepted_us
         decision.events.append(event)
-        decision.ids[event.source, event.id] = event.seq
+        if made_id:
+            decision.made.append(event)
+        else:
+            decision.ids[event.source, event.id] = event.seq
         self._note_replaced(event, event.seq, decision)
 
     def _note_replaced(self, event: Event, seq: int, decision: Decision) -> None:

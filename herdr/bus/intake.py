@@ -62,7 +62,7 @@ class Intake:
             submission.settle(index, refusal)
             return None
         event = build_event(draft, source, event_id, class_, tags, routing.lane, routing.deliveries)
-        pending = Pending(event)
+        pending = Pending(event, made_id=draft.id is UNSET)
         if makes_version(draft):
             pending.makes_version = True
             pending.hash = content_hash(draft)
@@ -179,7 +179,7 @@ class Intake:
             draft, collected.source, self._new_id(), class_, tags, routing.lane, routing.deliveries
         )
         event.replaced_ids = collected.ids
-        self._admit(Pending(event))
+        self._admit(Pending(event, made_id=True))
 
     def _admit(self, pending: Pending) -> None:
         self._lanes.admit(pending.event.lane, pending, len(pending.event.body))

@@ -31,7 +31,7 @@ class Submission:
 class Pending:
     """One event in a lane, with what the writer needs to decide about it."""
 
-    __slots__ = ("based_on", "event", "hash", "index", "makes_version", "rejects", "submission")
+    __slots__ = ("based_on", "event", "hash", "index", "made_id", "makes_version", "rejects", "submission")
 
     def __init__(
         self,
@@ -43,7 +43,9 @@ class Pending:
         hash: str | None = None,
         submission: Submission | None = None,
         index: int = 0,
+        made_id: bool = False,
     ) -> None:
+        """`made_id`: the gateway made the event's id, so nobody can have used it before."""
         self.event = event
         self.based_on = based_on
         self.rejects = rejects
@@ -51,6 +53,7 @@ class Pending:
         self.hash = hash
         self.submission = submission
         self.index = index
+        self.made_id = made_id
 
     @property
     def id(self) -> str:

@@ -65,7 +65,7 @@ class Publisher:
 
     def announce(self, type_: str, data: Any, *, lane: Lane = Lane.P1, to: tuple[str, ...] = ()) -> None:
         """Publish an event of the gateway's own, addressed to the named targets."""
-        self._intake.offer(Pending(self._intake.own(type_, data, lane=lane, to=to)))
+        self._intake.offer(Pending(self._intake.own(type_, data, lane=lane, to=to), made_id=True))
         self._writer.wake()
 
     def use_table(self, table: RoutingTable) -> None:

@@ -21,6 +21,8 @@ FILTER_BITS_LOG2 = 26  # 8 MiB
 MAYBE_IN_INDEX = 0
 """What `find` answers when only the index on disk can tell; never a `seq`."""
 
+_NOT_INDEXED = -1
+
 
 class RecentIds:
     """Maps (`source`, `id`) to `seq`: the newest `capacity` exactly, older ones by a 64-bit hash.
@@ -99,14 +101,25 @@ class RecentIds:
     def remember(self, source: str, event_id: str, seq: int, accepted_us: int) -> None:
         """Keep an id that was just committed; one that is in the map already keeps its first `seq`."""
         key = id_key(source, event_id)
+        if key not in self._seqs:
+            self._keep(key, seq, accepted_us)
+
+    def remember_made(self, source: str, event_id: str, seq: int) -> None:
+        """Keep an id that the gateway made, while it is recent.
+
+        Who was told it may publish under it again, but it is nobody's idempotency key: it is not indexed.
+        """
+        self._keep(id_key(source, event_id), seq, _NOT_INDEXED)
+
+    def _keep(self, key: str, seq: int, accepted_us: int) -> None:
         seqs = self._seqs
-        if key in seqs:
-            return
         seqs[key] = (seq, accepted_us)
         self._order.append(key)
         if len(seqs) > self._capacity:
             oldest = self._order.popleft()
-            self._let_go(key_hash(oldest), *seqs.pop(oldest))
+            seq, accepted_us = seqs.pop(oldest)
+            if accepted_us != _NOT_INDEXED:
+                self._let_go(key_hash(oldest), seq, accepted_us)
 
     def take_spill(self) -> Sequence[RememberedId]:
         """Return a full group of neighbours, if there is one, for the batch that is being formed.

@@ -175,6 +175,8 @@ class Writer:
         asked: dict[int, Id] = {}
         find = self._ids.find
         for item in items:
+            if item.made_id:
+                continue
             event = item.event
             seq = find(event.source, event.id)
             if seq is None:
@@ -241,6 +243,8 @@ class Writer:
         accepted_us = decision.events[0].accepted_us if decision.events else 0
         for (source, event_id), seq in decision.ids.items():
             self._ids.remember(source, event_id, seq, accepted_us)
+        for event in decision.made:
+            self._ids.remember_made(event.source, event.id, event.seq)
         for (workspace, subject), version in decision.versions.items():
             self._versions.set(workspace, subject, version)
         for item, receipt in decision.answers:
