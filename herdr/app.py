@@ -24,6 +24,7 @@ from herdr.bus.publish import Publisher
 from herdr.bus.rate_limit import FairBucket
 from herdr.bus.recent_ids import RecentIds
 from herdr.bus.rulebook import Rulebook
+from herdr.bus.settle import Settlement
 from herdr.bus.subscriptions import Subscriptions
 from herdr.bus.tail import Tail
 from herdr.bus.targets import Targets
@@ -118,8 +119,9 @@ async def build_bus(
     pages = Pages(log, tail, clock)
     deadlines = Deadlines(clock)
     judge = Judge(log.epoch, versions, intake.own)
-    writer = Writer(log, lanes, judge, ids, versions, clock, AfterCommit(tail, pages, deadlines))
-    publisher = Publisher(lanes, intake, writer, clock)
+    settlement = Settlement(ids, versions, clock, log.head, AfterCommit(tail, pages, deadlines))
+    writer = Writer(log, lanes, judge, settlement, clock)
+    publisher = Publisher(lanes, intake, writer, settlement.committed, clock)
     rulebook = Rulebook(await log.load("route"), file_rules)
     publisher.use_table(rulebook.table)
     targets = Targets(await log.load("target"))

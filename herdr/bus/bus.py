@@ -16,16 +16,15 @@ from herdr.bus.rulebook import Listed, Rulebook
 from herdr.bus.subscriptions import Subscriptions
 from herdr.bus.tail import Tail
 from herdr.bus.undelivered import Overdue
-from herdr.bus.versions import Version, Versions
+from herdr.bus.versions import Versions
 from herdr.bus.writer import Writer
 from herdr.config import RouteRule
 from herdr.errors import NotFound
-from herdr.event import Event, Lane, Positions
+from herdr.event import Event, Positions
 
 REBUILD_ROWS = 1000  # a slice of the log, read at start to fill the memory of recent ids
 
 _log = logging.getLogger("herdr.bus")
-_decode_version = msgspec.json.Decoder(Version).decode
 
 
 class AfterCommit:
@@ -40,8 +39,7 @@ class AfterCommit:
         """Take note of newly committed events."""
         self._tail.extend(events)
         self._pages.wake()
-        if events[0].lane == Lane.P0 or any(event.lane == Lane.P0 for event in events):
-            self._deadlines.watch(events)
+        self._deadlines.watch(events)
 
 
 class Bus:
@@ -136,7 +134,7 @@ class Bus:
         body = redacted_body(event)
         if not await self._writer.between_batches(lambda: self.log.redact(seq, body)):
             raise NotFound(f"event {seq} is no longer retained", "unknown_event")
-        redacted = msgspec.structs.replace(event, body=body)
+        redacted = msgspec.structs.replace(event, body=body, subject=None)
         self._tail.replace(redacted)
         self._pages.forget_shared()
         self.publisher.announce("herdr.redacted", {"seq": seq, "type": event.type, "source": event.source})
@@ -154,12 +152,9 @@ class Bus:
 
 
 async def load_versions(log: Log) -> Versions:
-    """Return the stored versions of all subjects, in the order in which they changed."""
-    stored = [(key, _decode_version(raw)) for key, raw in (await log.load("version")).items()]
+    """Return the stored versions of all subjects."""
     versions = Versions()
-    for key, version in sorted(stored, key=lambda pair: pair[1].seq):
-        workspace, subject = key.split("\0", 1)
-        versions.set(workspace, subject, version)
+    versions.restore(await log.load("version"))
     return versions
 
 

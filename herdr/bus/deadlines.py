@@ -31,15 +31,18 @@ class Deadlines:
         if self._timer is not None:
             self._timer.cancel()
 
-    def watch(self, events: Sequence[Event]) -> None:
-        """Start the clock of the P0 events among these."""
+    def watch(self, events: Sequence[Event], is_done: Callable[[str, int], bool] | None = None) -> None:
+        """Start the clock of the P0 events among these; `is_done` leaves out a (target, `seq`)."""
+        urgent = [e for e in events if e.lane == Lane.P0 and e.deliveries and not e.type.startswith(UNTIMELY)]
+        if not urgent:
+            return
         now = self._clock.monotonic()
-        for event in events:
-            if event.lane == Lane.P0 and event.deliveries and not event.type.startswith(UNTIMELY):
-                for delivery in event.deliveries:
+        for event in urgent:
+            for delivery in event.deliveries:
+                if is_done is None or not is_done(delivery.target, event.seq):
                     deadline = now + delivery.timeout_ms / 1000
                     self._watched.watch(delivery.target, event.seq, event.source, deadline)
-                self._arm()
+        self._arm()
 
     def written(self, target: str, seqs: Iterable[int]) -> None:
         """Note the first write of events to a target."""

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from herdr.bus.classify import class_of, default_lane, tags_of
-from herdr.bus.debounce import Closed, Debounce
+from herdr.bus.debounce import Closed, Debounce, Outcome
 from herdr.bus.envelope import OWN_SOURCE, address, build_event, merge_tags, own_draft
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.overflow import Collected, Overflow
@@ -17,6 +17,8 @@ from herdr.bus.rate_limit import FairBucket
 from herdr.bus.route import TYPES_CACHED_MAX, Routing, RoutingTable, Subject
 from herdr.bus.versions import content_hash, makes_version
 from herdr.event import Draft, Event, Lane, Receipt
+
+HELD_BYTES_MAX = 64 * 1024 * 1024  # of debounced events; as much as the lanes hold before they are full
 
 _encode = msgspec.json.Encoder().encode
 
@@ -45,6 +47,7 @@ class Intake:
         self._new_id = new_id
         self._find_id = find_id
         self._debounces = debounces
+        self._held_bytes = 0
         self._kinds: dict[str, tuple[str, Lane, tuple[str, ...]]] = {}
 
     def take_in(
@@ -56,8 +59,11 @@ class Intake:
         wish = lane if draft.priority is None else Lane[draft.priority]
         routing = self.table.route(Subject(draft, source, class_, tags), wish)
         event_id = self._new_id() if draft.id is UNSET else draft.id
+        debounced = routing.lane is not Lane.P0 and self._is_debounced(draft)
         # What is in the log already goes straight on, to be answered `duplicate`: a retry is not a new event
-        holds = routing.lane is not Lane.P0 and (draft.id is UNSET or not self._find_id(source, event_id))
+        holds = (debounced or routing.lane is Lane.P2) and (
+            draft.id is UNSET or not self._find_id(source, event_id)
+        )
         if holds and (refusal := self._hold_or_drop(draft, source, event_id, routing, now)) is not None:
             submission.settle(index, refusal)
             return None
@@ -71,8 +77,7 @@ class Intake:
             pending.rejects = (
                 draft.if_stale or ("notify" if class_ == "environment" else "reject")
             ) == "reject"
-        if holds and self._is_debounced(draft):
-            self._debounce_one(pending, now)
+        if holds and debounced and self._debounce_one(pending, now):
             submission.settle(index, Receipt("deferred", event_id))
             return None
         pending.submission = submission
@@ -154,14 +159,23 @@ class Intake:
         self.dropped["rate_limited"] += 1
         return Receipt("dropped", event_id, reason="rate_limited")
 
-    def _debounce_one(self, pending: Pending, now: float) -> None:
+    def _debounce_one(self, pending: Pending, now: float) -> bool:
+        """Hold an event; False when so much is held that it has to go on as any other event does."""
         event = pending.event
-        offered = self._debounce.offer((event.source, event.workspace, event.subject), pending, now)
+        key = (event.source, event.workspace, event.subject)
+        before = self._debounce.peek(key)
+        if before is None and (self._held_bytes >= HELD_BYTES_MAX or self._lanes.is_full):
+            return False
+        offered = self._debounce.offer(key, pending, now)
+        if offered.outcome is not Outcome.REPEATED:
+            self._held_bytes += len(event.body) - (0 if before is None else len(before.event.body))
         if offered.closed is not None:
             self._release(offered.closed)
+        return True
 
     def _release(self, closed: Closed[Pending]) -> None:
         pending = closed.item
+        self._held_bytes -= len(pending.event.body)
         pending.event.replaced_ids = closed.replaced_ids
         self._admit(pending)
 

@@ -16,14 +16,18 @@ from herdr.event import Draft, Lane, Receipt
 
 DECODE_GATE_ROWS = 256  # one full batch: more decoded rows than that only lengthen a user's wait
 FULL_RETRY_S = 0.1  # until held events are offered again to lanes that were full
+FEW_BODY, FEW_EVENTS = 64 * 1024, 8  # payloads are not decoded, so such a body still takes microseconds
 SMALL_BODY = 4096  # bytes; decoding less than this takes microseconds and needs no turn of its own
 
 
 class Publisher:
     """Takes drafts in order, and waits for the writer on their behalf."""
 
-    def __init__(self, lanes: Lanes[Pending], intake: Intake, writer: Writer, clock: Clock) -> None:
-        self.accepted = Rate()
+    def __init__(
+        self, lanes: Lanes[Pending], intake: Intake, writer: Writer, committed: Rate, clock: Clock
+    ) -> None:
+        self.committed = committed
+        """Events that reached the log."""
         self.receipts: Counter[str] = Counter()
         """Receipts by status."""
         self._lanes = lanes
@@ -44,19 +48,26 @@ class Publisher:
             return []
         submission = Submission(len(drafts), asyncio.get_running_loop().create_future())
         now = self._clock.monotonic()
-        for index, draft in enumerate(drafts):
-            waits = self._intake.take_in(draft, draft.source or source, submission, index, now)
-            if waits is not None:
-                await self._wait_for_room(waits)
-        self._writer.wake()
-        self._arm(now)
+        try:
+            for index, draft in enumerate(drafts):
+                waits = self._intake.take_in(draft, draft.source or source, submission, index, now)
+                if waits is not None:
+                    await self._wait_for_room(waits)
+        finally:
+            self._writer.wake()
+            self._arm(now)
         receipts = await submission.done
-        self._count(receipts)
+        for receipt in receipts:
+            self.receipts[receipt.status] += 1
         return receipts
 
-    async def decoding_turn(self, size: int) -> None:
-        """Wait for the turn to decode `size` bytes: large bodies one at a time, while little waits."""
-        if size <= SMALL_BODY:
+    async def decoding_turn(self, body: bytes) -> None:
+        """Wait for the turn to decode a body: large ones one at a time, while little waits.
+
+        A few events may pass: one of them could be a user's instruction with pasted code in it, which must not
+        queue behind everybody's batches.
+        """
+        if len(body) <= SMALL_BODY or (len(body) <= FEW_BODY and body.count(b'"type"') <= FEW_EVENTS):
             return
         async with self._gate:
             while self._lanes.waiting >= DECODE_GATE_ROWS:
@@ -93,14 +104,6 @@ class Publisher:
         self._writer.wake()
         while self._intake.offer(pending) is Admission.WAIT:
             await self._writer.room()
-
-    def _count(self, receipts: Sequence[Receipt]) -> None:
-        accepted = 0
-        for receipt in receipts:
-            self.receipts[receipt.status] += 1
-            accepted += receipt.status == "accepted"
-        if accepted:
-            self.accepted.add(accepted, self._clock.monotonic())
 
     def _arm(self, now: float) -> None:
         """Come back when the first debounce window closes."""

@@ -17,6 +17,7 @@ from herdr.event import id_key, key_hash
 CAPACITY = 65_536  # several seconds at full load, hours of a busy day: far longer than a publisher retries
 GROUPS = 256
 GROUP_SIZE = 512  # all groups full hold twice the capacity
+BEHIND_GROUPS = 8  # as much again as one sixteenth of the map
 FILTER_BITS_LOG2 = 26  # 8 MiB
 MAYBE_IN_INDEX = 0
 """What `find` answers when only the index on disk can tell; never a `seq`."""
@@ -33,17 +34,21 @@ class RecentIds:
     """
 
     __slots__ = (
+        "_age_max",
         "_bits",
         "_capacity",
         "_group_size",
         "_groups",
+        "_kept",
         "_leaving",
         "_mask",
         "_order",
         "_ready",
         "_seqs",
         "_shift",
+        "_since",
         "_sizes",
+        "_turn",
     )
 
     def __init__(
@@ -65,6 +70,12 @@ class RecentIds:
         self._groups: list[list[RememberedId]] = [[] for _ in range(groups)]
         # Smaller at first, each another size: groups that all filled together would spill all together
         self._sizes = [max(1, group_size * (place + 1) // groups) for place in range(groups)]
+        # Few ids fill a group slowly, and none may stay out of the index until its event is out of `replay`. All
+        # groups have had their turn within as many batches: 65,536 events, the half that is left to `replay`.
+        self._age_max = groups * group_size * 3 // 2
+        self._since = [0] * groups  # of each group's first id
+        self._kept = 0  # how many ids have come in all
+        self._turn = 0
         self._leaving: dict[int, int] = {}  # what the groups hold: hash to seq
         self._ready: deque[list[RememberedId]] = deque()
 
@@ -75,8 +86,8 @@ class RecentIds:
     def replay(self) -> int:
         """How many of the log's newest events may have ids that are not in the index yet.
 
-        The map, and the groups: a group fills every `groups * group_size` ids on average, hardly ever later
-        than after twice that.
+        The map, and the groups: one leaves when it is full, after `groups * group_size` ids on average, or when
+        it has waited for half as long again.
         """
         return self._capacity + 2 * len(self._groups) * self._group_size
 
@@ -100,9 +111,7 @@ class RecentIds:
 
     def remember(self, source: str, event_id: str, seq: int, accepted_us: int) -> None:
         """Keep an id that was just committed; one that is in the map already keeps its first `seq`."""
-        key = id_key(source, event_id)
-        if key not in self._seqs:
-            self._keep(key, seq, accepted_us)
+        self._keep(id_key(source, event_id), seq, accepted_us)
 
     def remember_made(self, source: str, event_id: str, seq: int) -> None:
         """Keep an id that the gateway made, while it is recent.
@@ -113,7 +122,10 @@ class RecentIds:
 
     def _keep(self, key: str, seq: int, accepted_us: int) -> None:
         seqs = self._seqs
+        if key in seqs:
+            return
         seqs[key] = (seq, accepted_us)
+        self._kept += 1
         self._order.append(key)
         if len(seqs) > self._capacity:
             oldest = self._order.popleft()
@@ -121,11 +133,19 @@ class RecentIds:
             if accepted_us != _NOT_INDEXED:
                 self._let_go(key_hash(oldest), seq, accepted_us)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether several groups wait to be written, so that memory would grow without bound."""
+        return len(self._ready) >= BEHIND_GROUPS
+
     def take_spill(self) -> Sequence[RememberedId]:
-        """Return a full group of neighbours, if there is one, for the batch that is being formed.
+        """Return a group of neighbours for the batch that is being formed, if one is full or has waited long.
 
         They stay findable here until `spilled` confirms the commit; without that they come again.
         """
+        place = self._turn = (self._turn + 1) % len(self._groups)
+        if self._groups[place] and self._kept - self._since[place] > self._age_max:
+            self._release(place)
         return self._ready[0] if self._ready else ()
 
     def spilled(self, ids: Sequence[RememberedId]) -> None:
@@ -148,8 +168,13 @@ class RecentIds:
         self._leaving[number] = seq
         place = ((number + 2**63) * len(self._groups)) >> 64  # one range of hashes a group
         group = self._groups[place]
+        if not group:
+            self._since[place] = self._kept
         group.append(RememberedId(number, seq, accepted_us))
         if len(group) >= self._sizes[place]:
-            self._ready.append(group)
-            self._groups[place] = []
-            self._sizes[place] = self._group_size
+            self._release(place)
+
+    def _release(self, place: int) -> None:
+        self._ready.append(self._groups[place])
+        self._groups[place] = []
+        self._sizes[place] = self._group_size

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from herdr.config import RouteRule
+from herdr.config.routes import MATCH_FIELDS
 from herdr.errors import InvalidInput
 from herdr.event import Delivery, Draft, Lane
 from herdr.glob import check_glob, compile_glob
@@ -19,9 +20,7 @@ DEFAULT_TIMEOUT_MS = (30_000, 5_000, 1_000)
 
 TYPES_CACHED_MAX = 1024  # distinct types are few; the bound only guards against invented ones
 
-_FIELDS = frozenset(
-    {"type", "source", "subject", "workspace", "session", "task", "class", "priority", "tags"}
-)
+_FIELDS = frozenset(MATCH_FIELDS)
 
 Scalar = str | int | float | bool
 Test = Callable[[Any], bool]

@@ -13,7 +13,7 @@ from herdr.bus.targets import Targets, encode_target
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.errors import InvalidInput, NotFound
-from herdr.event import Event, Lane, Positions
+from herdr.event import Lane, Positions
 
 RECOVERED_S = 300  # a P0 event older than this was reported, or given up on, before the restart
 RECOVERED_P0_MAX = 1000
@@ -52,11 +52,14 @@ class Subscriptions:
         """P1 and P2 deliveries whose time ran out before the first write."""
         return self._pages.expired
 
-    async def open(self, selection: Selection, after: str | None) -> Follower:
-        """Open a follower. `after`: a cursor or `seq`; None for new events only, or a target's own place."""
+    async def open(self, selection: Selection, after: str | None, stays: bool = True) -> Follower:
+        """Open a follower. `after`: a cursor or `seq`; None for new events only, or a target's own place.
+
+        `stays`: it follows rather than asks once; then the name of its target is remembered.
+        """
         start = await self._start(selection.target, after)
         follower = Follower(self._pages, selection, start)
-        if selection.target is not None and selection.target not in self._targets:
+        if stays and selection.target is not None and selection.target not in self._targets:
             await self._remember(selection.target, None)
         return follower
 
@@ -94,11 +97,11 @@ class Subscriptions:
         head = self._log.head
         recent = await self._log.seq_at(self._clock.wall_us() - RECOVERED_S * 1_000_000) - 1
         events = await self._log.read((recent, head, head), RECOVERED_P0_MAX, RECOVERED_BYTES_MAX)
-        self._deadlines.watch([event for event in events if not self._was_acknowledged(event)])
+        self._deadlines.watch(events, self._has_acknowledged)
 
-    def _was_acknowledged(self, event: Event) -> bool:
-        places = [self._targets.positions(delivery.target) for delivery in event.deliveries]
-        return all(place is not None and place[0] >= event.seq for place in places)
+    def _has_acknowledged(self, target: str, seq: int) -> bool:
+        place = self._targets.positions(target)
+        return place is not None and place[0] >= seq
 
     async def _remember(self, target: str, positions: Positions | None) -> None:
         forgotten = self._targets.set(target, positions)

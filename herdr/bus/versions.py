@@ -5,6 +5,7 @@ older `based_on`, while another source made the newer version, is stale.
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -16,6 +17,8 @@ SUBJECTS_MAX = 200_000  # about 60 MiB; whoever bases work on a file untouched f
 
 
 HASH_MAX = 256  # characters; SHA-512 in hex with a prefix fits. A longer one would be kept for every subject
+
+FORGOTTEN_TAKEN_MAX = 256  # with one batch; each is one row to delete
 
 
 class Version(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -32,6 +35,7 @@ class _Payload(msgspec.Struct, gc=False):
 
 
 _decode_payload = msgspec.json.Decoder(_Payload).decode
+_decode_version = msgspec.json.Decoder(Version).decode
 
 
 def makes_version(draft: Draft) -> bool:
@@ -51,20 +55,32 @@ class Versions:
     """(workspace, subject) → version, bounded; the subject that changed longest ago is forgotten first."""
 
     def __init__(self) -> None:
+        self._forgotten: list[tuple[str, str]] = []
         self._newest: OrderedDict[tuple[str, str], Version] = OrderedDict()
 
     def get(self, workspace: str, subject: str) -> Version | None:
         """Return the newest known version."""
         return self._newest.get((workspace, subject))
 
-    def set(self, workspace: str, subject: str, version: Version) -> tuple[str, str] | None:
-        """Record a newer version; returns the subject that was forgotten for it, if any."""
+    def set(self, workspace: str, subject: str, version: Version) -> None:
+        """Record a newer version; past the bound the subject that changed longest ago is forgotten for it."""
         key = (workspace, subject)
         self._newest[key] = version
         self._newest.move_to_end(key)
-        if len(self._newest) <= SUBJECTS_MAX:
-            return None
-        return self._newest.popitem(last=False)[0]
+        if len(self._newest) > SUBJECTS_MAX:
+            self._forgotten.append(self._newest.popitem(last=False)[0])
+
+    def restore(self, stored: Mapping[str, bytes]) -> None:
+        """Take over the stored versions, in the order in which the subjects changed."""
+        found = [(key, _decode_version(raw)) for key, raw in stored.items()]
+        for key, version in sorted(found, key=lambda pair: pair[1].seq):
+            workspace, _, subject = key.partition("\0")
+            self.set(workspace, subject, version)
+
+    def take_forgotten(self) -> list[tuple[str, str]]:
+        """Return, once, some of the subjects that were forgotten, to be removed from the store too."""
+        taken, self._forgotten = self._forgotten[:FORGOTTEN_TAKEN_MAX], self._forgotten[FORGOTTEN_TAKEN_MAX:]
+        return taken
 
     def __len__(self) -> int:
         return len(self._newest)

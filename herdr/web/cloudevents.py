@@ -25,7 +25,7 @@ from msgspec import Raw
 from herdr.errors import FieldError, InvalidInput
 from herdr.event import Draft
 from herdr.web.asgi import Scope
-from herdr.web.drafts import ERRORS_SHOWN_MAX, EVENTS_MAX, check_all, check_text, explain, invalid, unreadable
+from herdr.web.drafts import ERRORS_SHOWN_MAX, check_all, check_text, explain, invalid, split_array
 
 SPEC_VERSION = "1.0"
 REQUIRED = ("id", "source", "specversion", "type")
@@ -53,7 +53,6 @@ _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,19}")
 
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
-_raws = msgspec.json.Decoder(list[Raw]).decode
 _raw = msgspec.json.Decoder(Raw).decode
 _value = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -67,22 +66,18 @@ def is_binary(scope: Scope) -> bool:
     return False
 
 
-def parse_structured(body: bytes) -> list[Draft]:
+def parse_structured(body: bytes, data_max: int) -> list[Draft]:
     """Return the one draft of an `application/cloudevents+json` body; raises InvalidInput."""
     check_text(body)
-    return check_all([_from_json(body, None)])
+    return check_all([_from_json(body, None)], data_max)
 
 
-def parse_batch(body: bytes) -> list[Draft]:
+def parse_batch(body: bytes, data_max: int) -> list[Draft]:
     """Return the drafts of an `application/cloudevents-batch+json` body, maybe none; raises InvalidInput."""
     check_text(body)
-    try:
-        raws = _raws(body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise unreadable(error) from None
     drafts: list[Draft] = []
     errors: list[FieldError] = []
-    for index, raw in enumerate(raws[: EVENTS_MAX + 1]):
+    for index, raw in enumerate(split_array(body)):
         try:
             drafts.append(_from_json(raw, index))
         except InvalidInput as error:
@@ -91,10 +86,10 @@ def parse_batch(body: bytes) -> list[Draft]:
                 break
     if errors:
         raise invalid(errors)
-    return check_all(drafts)
+    return check_all(drafts, data_max)
 
 
-def parse_binary(scope: Scope, body: bytes) -> list[Draft]:
+def parse_binary(scope: Scope, body: bytes, data_max: int) -> list[Draft]:
     """Return the one draft whose attributes are in `ce-` headers and whose payload is the body."""
     attributes: dict[str, Any] = {}
     for header, value in scope["headers"]:
@@ -109,7 +104,7 @@ def parse_binary(scope: Scope, body: bytes) -> list[Draft]:
     if content_type:
         attributes["datacontenttype"] = content_type.decode("utf-8", "replace")
     data = _payload(attributes.get("datacontenttype", "application/json"), body, None)
-    return check_all([_draft(attributes, data, None)])
+    return check_all([_draft(attributes, data, None)], data_max)
 
 
 def _content_type(scope: Scope) -> bytes:

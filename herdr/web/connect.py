@@ -110,7 +110,7 @@ class Connection:
     async def _handle(self, message: Any) -> None:
         text = message.get("text")
         data = text.encode() if text is not None else message["bytes"]
-        await self._publisher.decoding_turn(len(data))
+        await self._publisher.decoding_turn(data)
         ref = None
         try:
             frame = parse_frame(from_msgpack(data) if self._binary else data)

@@ -60,7 +60,7 @@ class FollowEvents:
             self._streams.leave(stream)
 
     async def _send_page(self, send: Reply, query: Query, after: str | None) -> None:
-        follower = await self._subscriptions.open(query.selection, after)
+        follower = await self._subscriptions.open(query.selection, after, stays=False)
         gap, page = await follower.read(query.limit)
         events = b",".join([event_json(i.event, self._epoch, i.form) for i in page.items])
         cursor = format_cursor(self._epoch, page.end)

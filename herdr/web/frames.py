@@ -1,12 +1,15 @@
 """Pure: the frames of `/v1/connect`, in JSON or MessagePack, and what may be wrong with them."""
 
-from typing import Any
+import contextlib
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta, Raw
 
 from herdr.errors import HerdrError, InvalidInput
 from herdr.event import Draft
-from herdr.web.drafts import check_all, check_text, explain
+from herdr.web.drafts import EVENTS_MAX, check_all, check_count, check_text, explain, find_errors, split_array
+from herdr.web.query import QUERY_MAX
 
 JSON_PROTOCOL = "herdr.v1.json"
 MSGPACK_PROTOCOL = "herdr.v1.msgpack"
@@ -53,12 +56,33 @@ class Follow(msgspec.Struct):
     fields: dict[str, Any]
 
 
+class _Counted(msgspec.Struct):
+    """As much of a frame as it takes to count its events."""
+
+    ref: Ref | None = None
+    events: list[Raw] = []
+
+
+class _Bounded(msgspec.Struct):
+    """The same for MessagePack, which says how many there are before they come."""
+
+    events: Annotated[list[Raw], Meta(max_length=EVENTS_MAX)] = []
+
+
+class _Named(msgspec.Struct):
+    ref: Ref | None = None
+
+
 Frame = Publish | Ack | Unfollow | Attrs | Ping | Follow
 
 LATER = frozenset({"lock", "unlock", "renew", "wait"})
 """Operations of the protocol that this version does not have."""
 
 _decode = msgspec.json.Decoder(Publish | Ack | Unfollow | Attrs | Ping).decode
+_count = msgspec.json.Decoder(_Counted).decode
+_bound = msgspec.msgpack.Decoder(_Bounded).decode
+_name = msgspec.msgpack.Decoder(_Named).decode
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -74,12 +98,24 @@ class BadFrame(Exception):
 
 def from_msgpack(data: bytes) -> bytes:
     """Return a MessagePack frame as JSON; raises BadFrame."""
+    _check_bound(data)
     try:
         return _encode(msgspec.msgpack.decode(data))
     except (msgspec.DecodeError, msgspec.EncodeError, TypeError, ValueError, RecursionError) as error:
         raise BadFrame(
             InvalidInput(f"the frame is not MessagePack of JSON values: {error}", "bad_frame"), None
         ) from None
+
+
+def _check_bound(data: bytes) -> None:
+    try:
+        _bound(data)
+    except (msgspec.DecodeError, RecursionError) as error:  # other mistakes are explained later
+        if str(error).startswith("Expected `array` of length"):
+            ref = None
+            with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                ref = _name(data).ref
+            _check_count(EVENTS_MAX + 1, ref)
 
 
 def to_msgpack(data: bytes) -> bytes:
@@ -99,15 +135,20 @@ def _fitting(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
-def parse_frame(data: bytes) -> Frame:
-    """Return a client's frame; raises BadFrame with the error to answer with."""
+def parse_frame(data: bytes, data_max: int) -> Frame:
+    """Return a client's frame; raises BadFrame with the error to answer with.
+
+    `data_max`: bytes that the payload of one event may have.
+    """
     ref: Ref | None = None
     try:
         check_text(data)
+        if data.count(b"{") > EVENTS_MAX:  # no event has less than one brace, so fewer need no counting
+            _check_events(data)
         frame: Publish | Ack | Unfollow | Attrs | Ping = _decode(data)
         if isinstance(frame, Publish):
             ref = frame.ref
-            check_all(frame.events)
+            check_all(frame.events, data_max)
         return frame
     except (msgspec.DecodeError, RecursionError) as error:
         return _parse_slowly(data, error)
@@ -115,23 +156,50 @@ def parse_frame(data: bytes) -> Frame:
         raise BadFrame(error, ref) from None
 
 
+def _check_events(data: bytes) -> None:
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):  # other mistakes are explained later
+        counted = _count(data)
+        _check_count(len(counted.events), counted.ref)
+
+
+def _check_count(count: int, ref: Ref | None) -> None:
+    try:
+        check_count(count)
+    except InvalidInput as error:
+        raise BadFrame(error, ref) from None
+
+
 def _parse_slowly(data: bytes, error: Exception) -> Frame:
     """Find out what the frame was meant to be: a follow, whose fields are open, or a mistake to explain."""
     try:
-        loose = _decode_any(data)
+        members = _members(data)
+    except msgspec.ValidationError:
+        raise BadFrame(InvalidInput("a frame is a JSON object with an `op`", "bad_frame"), None) from None
     except (msgspec.DecodeError, RecursionError):
         raise BadFrame(InvalidInput(f"the frame is not JSON: {error}", "bad_frame"), None) from None
-    if not isinstance(loose, dict):
-        raise BadFrame(InvalidInput("a frame is a JSON object with an `op`", "bad_frame"), None)
-    op, ref = loose.get("op"), loose.get("ref")
+    op, ref = _small(members.pop("op", None)), _small(members.pop("ref", None))
     if isinstance(ref, bool) or not isinstance(ref, int | str):
         ref = None
-    if op == "follow" and ref is not None:
-        return Follow(ref, {name: value for name, value in loose.items() if name not in ("op", "ref")})
-    raise BadFrame(_explain(op, ref, loose, error), ref)
+    try:
+        if op == "follow" and ref is not None:
+            return _follow(ref, members, len(data))
+        raise _explain(op, ref, members, error)
+    except InvalidInput as wrong:
+        raise BadFrame(wrong, ref) from None
 
 
-def _explain(op: Any, ref: Ref | None, loose: dict[str, Any], error: Exception) -> InvalidInput:
+def _small(raw: Raw | None) -> Any:
+    """Return a member that is a short text or a number where all is well; None when it is larger than that."""
+    return None if raw is None or len(bytes(raw)) > QUERY_MAX else _decode_any(raw)
+
+
+def _follow(ref: Ref, members: dict[str, Raw], size: int) -> Follow:
+    if size > QUERY_MAX:
+        raise InvalidInput(f"the follow is longer than {QUERY_MAX} bytes", "bad_filter")
+    return Follow(ref, {name: _decode_any(value) for name, value in members.items()})
+
+
+def _explain(op: Any, ref: Ref | None, members: dict[str, Raw], error: Exception) -> InvalidInput:
     if isinstance(op, str) and op in LATER:
         return InvalidInput(f"{op!r} is not in this version of the gateway", "unsupported")
     if op not in ("publish", "follow", "ack", "unfollow", "attrs", "ping"):
@@ -140,19 +208,13 @@ def _explain(op: Any, ref: Ref | None, loose: dict[str, Any], error: Exception) 
         )
     if op != "attrs" and ref is None:
         return InvalidInput(f"{op} needs a `ref`, a number or text that its answer will carry", "bad_frame")
-    if op == "publish" and isinstance(loose.get("events"), list):
-        return _explain_events(loose["events"], error)
+    if op == "publish" and (events := bytes(members.get("events", b""))).startswith(b"["):
+        return _explain_events(events, error)
     found = explain(error, None)
     return InvalidInput(f"{op}: {found.field or 'frame'}: {found.message}", "bad_frame", [found])
 
 
-def _explain_events(events: list[Any], error: Exception) -> InvalidInput:
-    errors = []
-    for index, event in enumerate(events):
-        try:
-            msgspec.json.decode(_encode(event), type=Draft)
-        except (msgspec.DecodeError, RecursionError) as wrong:
-            errors.append(explain(wrong, index))
-    errors = errors[:20] or [explain(error, None)]
+def _explain_events(events: bytes, error: Exception) -> InvalidInput:
+    errors = find_errors(split_array(events)) or [explain(error, None)]
     where = f"event {errors[0].index}: {errors[0].field}: {errors[0].message}"
     return InvalidInput(f"{where}; nothing of this frame was stored", "invalid_event", errors)

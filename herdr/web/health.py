@@ -64,7 +64,7 @@ class Health:
             "connections": {"sse": self._streams.sse, "websocket": self._streams.websocket},
             "queue_depth": {**dict(zip(LANE_NAMES, depths, strict=True)), "total": sum(depths)},
             "throughput": {
-                "published_per_s": publisher.accepted.per_second(now),
+                "published_per_s": publisher.committed.per_second(now),
                 "delivered_per_s": subscriptions.delivered.per_second(now),
             },
             "head": self._bus.head,
@@ -88,7 +88,7 @@ class Health:
             queue_depth=dict(zip(LANE_NAMES, publisher.depths, strict=True)),
             receipts=publisher.receipts,
             dropped=publisher.dropped,
-            published=publisher.accepted.total,
+            published=publisher.committed.total,
             delivered=subscriptions.delivered.total,
             expired=subscriptions.expired,
             head=self._bus.head,

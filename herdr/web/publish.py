@@ -9,7 +9,7 @@ from herdr.event import Draft, Receipt
 from herdr.web.asgi import JSON, Headers, Receive, Reply, Scope, header, read_body, respond
 from herdr.web.auth import Caller
 from herdr.web.cloudevents import is_binary, parse_batch, parse_binary, parse_structured
-from herdr.web.drafts import asks_for_p0, check_sizes, encode_receipts, parse_body, parse_lines
+from herdr.web.drafts import asks_for_p0, encode_receipts, parse_body, parse_lines
 from herdr.web.problems import Refused
 
 P0_SCOPE = "events:p0"
@@ -30,9 +30,8 @@ class PublishEvents:
     async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one publish."""
         body = await read_body(scope, receive, self._body_max)
-        await self._publisher.decoding_turn(len(body))
-        drafts, single = _parse(scope, body)
-        check_sizes(drafts, self._data_max)
+        await self._publisher.decoding_turn(body)
+        drafts, single = _parse(scope, body, self._data_max)
         check_wishes(drafts, caller)
         receipts = await self._publisher.publish(drafts, caller.name)
         if single:
@@ -58,20 +57,20 @@ def status_of(receipt: Receipt) -> tuple[int, Headers]:
     return _STATUS[receipt.status], JSON
 
 
-def _parse(scope: Scope, body: bytes) -> tuple[list[Draft], bool]:
+def _parse(scope: Scope, body: bytes, data_max: int) -> tuple[list[Draft], bool]:
     if header(scope, b"content-encoding") not in (None, "identity"):
         raise Refused("unsupported_media_type", "compressed bodies are not taken; send it as it is")
     kind = (header(scope, b"content-type") or "application/json").partition(";")[0].strip().lower()
     if is_binary(scope):
-        return parse_binary(scope, body), True
+        return parse_binary(scope, body, data_max), True
     if kind == "application/json":
-        return parse_body(body)
+        return parse_body(body, data_max)
     if kind in ("application/x-ndjson", "application/ndjson", "application/jsonl"):
-        return parse_lines(body), False
+        return parse_lines(body, data_max), False
     if kind == "application/cloudevents+json":
-        return parse_structured(body), True
+        return parse_structured(body, data_max), True
     if kind == "application/cloudevents-batch+json":
-        return parse_batch(body), False
+        return parse_batch(body, data_max), False
     raise Refused(
         "unsupported_media_type",
         f"the content type {kind[:100]!r} is not one for events; use application/json (curl: -H 'content-type: "

@@ -102,6 +102,17 @@ def test_a_repeated_id_is_stored_once(together: bool) -> None:
     assert [(e.source, e.seq) for e in book.events] == [("a", 1), ("b", 2)]
 
 
+def test_an_id_that_the_gateway_made_is_never_a_duplicate_and_is_told_apart() -> None:
+    book = Book()
+    book.commit(item("given"))
+    made, given = item("made", replaced=["old"]), item("2", source="b", based_on=0, if_stale="notify")
+    made.made_id = True
+    decision = book.decide([made, given])
+    assert [receipt.status for _, receipt in decision.answers] == ["accepted", "accepted"]
+    assert [event.id for event in decision.made] == ["made", "own-1"]
+    assert decision.ids == {("a", "old"): 2, ("b", "2"): 3}
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_replaced_ids_are_duplicates_of_the_one_that_stayed(together: bool) -> None:
     book = Book()

@@ -108,11 +108,14 @@ def _fields(event: Event) -> tuple[Any, ...]:
 
 def test_the_gateways_fields_come_in_front_of_the_stored_ones() -> None:
     event = build(Draft("a"))
-    event.seq = 41
-    shown = wire_json(event, "0123abcd", "2026-01-31T12:00:00.000Z")
+    event.seq, event.accepted_us = 41, 1_700_000_000_123_456
+    shown = wire_json(event, "0123abcd")
     assert list(json.loads(shown))[:4] == ["seq", "epoch", "accepted", "id"]
     assert json.loads(shown)["seq"] == 41
+    assert json.loads(shown)["accepted"] == "2023-11-14T22:13:20.123Z"
     assert shown.endswith(event.body[1:])
+    event.accepted = "as the writer made it for the whole batch"
+    assert json.loads(wire_json(event, "0123abcd"))["accepted"] == event.accepted
 
 
 def test_the_gateways_own_events_are_drafts_like_any_other() -> None:

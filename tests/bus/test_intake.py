@@ -157,6 +157,24 @@ async def test_what_is_known_goes_straight_on_to_be_told_so() -> None:
     assert world.intake.next_due() is None
 
 
+async def test_the_writer_hears_which_ids_the_gateway_made_itself() -> None:
+    world = World(p2_per_s=1)
+    world.take_in("a")
+    world.take_in("a", "given")
+    world.take_in("file.changed", subject="a.py")
+    world.take_in("file.changed", "held", subject="b.py")
+    world.take_in("file.changed", "joined", subject="c.py")
+    world.intake.flush()
+    pending = world.lanes.take()
+    assert [(item.event.type, item.event.id, item.made_id) for item in pending] == [
+        ("a", "made-1", True),
+        ("a", "given", False),
+        ("file.changed", "made-2", True),
+        ("files.changed", "made-3", True),
+    ]
+    assert pending[3].event.replaced_ids == ("held", "joined")
+
+
 async def test_a_known_id_of_another_source_is_none() -> None:
     world = World()
     world.known["t", "old"] = 7

@@ -33,3 +33,14 @@ def test_the_one_that_acknowledged_longest_ago_is_forgotten(monkeypatch: pytest.
     assert len(targets) == 2
     assert "b" not in targets
     assert targets.positions("a") == (2, 2, 2)
+
+
+def test_made_up_names_push_out_each_other_and_no_place_of_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TARGETS_MAX", 3)
+    targets = Targets({})
+    targets.set("tool", (1, 1, 1))
+    forgotten = [targets.set(f"junk-{n}", None) for n in range(6)]
+    assert forgotten == [None, None, "junk-0", "junk-1", "junk-2", "junk-3"]
+    assert targets.positions("tool") == (1, 1, 1)
+    targets.set("junk-5", (2, 2, 2))
+    assert (targets.positions("junk-5"), len(targets)) == ((2, 2, 2), 3)

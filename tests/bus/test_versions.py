@@ -62,9 +62,23 @@ def test_the_subject_that_changed_longest_ago_is_forgotten(monkeypatch: pytest.M
     versions.set("w", "a", Version(1, "x", 5))
     versions.set("w", "b", Version(2, "x", 5))
     versions.set("w", "a", Version(3, "x", 5))
-    assert versions.set("w", "c", Version(4, "x", 5)) == ("w", "b")
+    versions.set("w", "c", Version(4, "x", 5))
     assert versions.get("w", "b") is None
     assert len(versions) == 2
+    assert versions.take_forgotten() == [("w", "b")], "the store has to forget it too"
+    assert versions.take_forgotten() == []
+
+
+def test_what_is_stored_comes_back_in_the_order_of_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SUBJECTS_MAX", 2)
+    stored = {
+        f"w\0{name}": msgspec.json.encode(Version(seq, "x", 5))
+        for name, seq in (("a", 3), ("b", 1), ("c", 2))
+    }
+    versions = Versions()
+    versions.restore(stored)
+    assert versions.get("w", "a") == Version(3, "x", 5)
+    assert versions.take_forgotten() == [("w", "b")], "what was changed longest ago"
 
 
 @pytest.mark.parametrize("version", [Version(1, "x", 5), Version(2**60, "ü", 7, "h")])
