@@ -171,21 +171,23 @@ def _check_count(count: int, ref: Ref | None) -> None:
 
 def _parse_slowly(data: bytes, error: Exception) -> Frame:
     """Find out what the frame was meant to be: a follow, whose fields are open, or a mistake to explain."""
+    ref: Ref | None = None
     try:
         members = _members(data)
-    except msgspec.ValidationError:
-        raise BadFrame(InvalidInput("a frame is a JSON object with an `op`", "bad_frame"), None) from None
-    except (msgspec.DecodeError, RecursionError):
-        raise BadFrame(InvalidInput(f"the frame is not JSON: {error}", "bad_frame"), None) from None
-    op, ref = _small(members.pop("op", None)), _small(members.pop("ref", None))
-    if isinstance(ref, bool) or not isinstance(ref, int | str):
-        ref = None
-    try:
+        op, ref = _small(members.pop("op", None)), _ref(_small(members.pop("ref", None)))
         if op == "follow" and ref is not None:
             return _follow(ref, members, len(data))
         raise _explain(op, ref, members, error)
     except InvalidInput as wrong:
         raise BadFrame(wrong, ref) from None
+    except msgspec.ValidationError:
+        raise BadFrame(InvalidInput("a frame is a JSON object with an `op`", "bad_frame"), None) from None
+    except (msgspec.DecodeError, RecursionError):
+        raise BadFrame(InvalidInput(f"the frame is not JSON: {error}", "bad_frame"), ref) from None
+
+
+def _ref(value: Any) -> Ref | None:
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 
 def _small(raw: Raw | None) -> Any:
