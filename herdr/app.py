@@ -32,6 +32,7 @@ from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.ids import UlidFactory, new_epoch
 from herdr.storage.retention import Retention
+from herdr.storage.sqlite.folder import LOCK_NAME
 from herdr.storage.sqlite.log import SqliteLog
 from herdr.watching import Watching
 from herdr.web.auth import Access, make_token
@@ -40,6 +41,8 @@ from herdr.web.health import Health
 from herdr.web.routes import endpoints, websockets
 from herdr.web.streams import Streams
 from herdr.web.surface import Front, build_methods, not_found, starlette_routes
+
+LOG_ENDS = ("", "-wal", "-shm")  # what SQLite calls the files of one database
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +69,27 @@ async def gateway(
     `peers_allowed`: the only addresses that are answered while there are no tokens (None: all).
     `warnings`: what `/healthz` should say about the way that the gateway was started.
     """
-    log = await open_log(config.bus, clock)
-    try:
+    path = Path(config.bus.persist_path)
+    async with contextlib.AsyncExitStack() as closing:
+        log = await open_log(config.bus, clock)
+        closing.push_async_callback(log.close)
         bus = await build_bus(log, config.bus, config.routes, clock)
         await bus.start()
-        try:
-            streams = Streams(
-                config.server.max_connections, config.server.send_timeout_s, clock, random.random
-            )
-            streams.start()
-            folder = Path(config.bus.persist_path).parent
-            watching = Watching(bus.publisher, clock, folder, bus.remember)
-            watching.start([(w.name, Path(w.path)) for w in config.workspaces], await log.load("workspace"))
-            health = build_health(bus, log, Path(config.bus.persist_path), streams, watching, clock, warnings)
-            app = build_front(bus, streams, health, watching, config, peers_allowed)
-            yield Gateway(app, bus, streams, watching, health)
-            await watching.stop()
-            streams.stop()
-        finally:
-            await bus.stop()
-    finally:
-        await log.close()
+        closing.push_async_callback(bus.stop)
+        streams = Streams(config.server.max_connections, config.server.send_timeout_s, clock, random.random)
+        closing.callback(streams.stop)
+        streams.start()
+        watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
+        closing.push_async_callback(watching.stop)
+        watching.start([(w.name, Path(w.path)) for w in config.workspaces], await log.load("workspace"))
+        health = build_health(bus, log, path, streams, watching, clock, warnings)
+        app = build_front(bus, streams, health, watching, config, peers_allowed)
+        yield Gateway(app, bus, streams, watching, health)
+
+
+def own_files(log: Path) -> list[Path]:
+    """Return the files that the gateway writes in its data folder."""
+    return [*(log.with_name(log.name + end) for end in LOG_ENDS), log.with_name(LOCK_NAME)]
 
 
 async def open_log(section: settings.BusSection, clock: Clock) -> SqliteLog:

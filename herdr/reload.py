@@ -6,11 +6,13 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
-from watchfiles import awatch
+from watchfiles import Change, awatch
 
 from herdr.bus.bus import Bus
-from herdr.config import RouteRule
+from herdr.config import ConfigError, RouteRule
 from herdr.errors import HerdrError
+
+RETRY_MIN_S, RETRY_MAX_S = 1.0, 60.0  # while the folder cannot be watched: missing, or no watches left
 
 _log = logging.getLogger("herdr.routes")
 
@@ -22,6 +24,7 @@ class RoutesFile:
         self._path = path
         self._read = read
         self._bus = bus
+        self._seen = None if path is None else _stamp(path)
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -37,11 +40,32 @@ class RoutesFile:
     async def _watch(self) -> None:
         if self._path is None:
             return
-        name = self._path.name
-        async for changes in awatch(self._path.parent, recursive=False, ignore_permission_denied=True):
-            # Kubernetes and some editors replace a link that the file's name goes through
-            if any(Path(path).name in (name, "..data") for _, path in changes):
-                self.reload()
+        pause_s = RETRY_MIN_S
+        while True:
+            try:
+                if self._seen != (stamp := _stamp(self._path)):  # it changed while nobody looked
+                    self._seen = stamp
+                    self.reload()
+                if not self._path.parent.is_dir():  # the library would wait for nothing, without a word
+                    raise FileNotFoundError("the folder is missing")
+                async for _ in awatch(
+                    self._path.parent,
+                    watch_filter=self._concerns,
+                    recursive=False,
+                    ignore_permission_denied=True,
+                ):
+                    pause_s = RETRY_MIN_S
+                    self._seen = _stamp(self._path)
+                    self.reload()
+            except Exception as error:  # noqa: BLE001 - the library raises groups and types of its own
+                _log.error("%s is not watched for %g s: %s", self._path.parent, pause_s, error)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, RETRY_MAX_S)
+
+    def _concerns(self, _: Change, path: str) -> bool:
+        """Tell our file from its neighbours; Kubernetes replaces a link that its name goes through."""
+        assert self._path is not None
+        return Path(path).name in (self._path.name, "..data")
 
     def reload(self) -> None:
         """Read the file and put its rules into force, or say why not and keep the old ones."""
@@ -52,7 +76,25 @@ class RoutesFile:
             _log.error(
                 "the changed configuration is not used, the old routes stay in force: %s", error.detail
             )
-            self._bus.publisher.announce("herdr.routes_rejected", {"detail": error.detail})
+            self._bus.publisher.announce("herdr.routes_rejected", _shown(error))
         else:
             _log.info("the configuration's routes were read again: %d rules", len(rules))
             self._bus.publisher.announce("herdr.routes_loaded", {"rules": len(rules)})
+
+
+def _shown(error: HerdrError) -> dict[str, object]:
+    """Return what followers may know: paths and values of the file are for those who read the gateway's log."""
+    count = len(error.problems) if isinstance(error, ConfigError) else 1
+    return {
+        "problems": count,
+        "detail": "the changed configuration cannot be used; the gateway's log says why",
+    }
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return what is another one after every change of a file; None while it is missing."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,15 +1,18 @@
 """Watched workspaces on the bus: what the watchers see becomes events like everybody else's."""
 
 import asyncio
+import contextlib
 import logging
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock
+from herdr.config import WORKSPACES_MAX
 from herdr.context.watch.report import WorkspaceEvent
 from herdr.context.watch.status import Settings
 from herdr.context.watch.watcher import Watcher
@@ -19,40 +22,60 @@ from herdr.event import Draft
 SOURCE = "watcher"
 RETRY_S = 1.0  # while the log fails; the watcher keeps what it has to say until then
 
-WORKSPACES_MAX = 32  # each may hold two inotify instances, of which a user usually has 128
-
 Remember = Callable[[str, str, bytes | None], Awaitable[None]]
 
 _log = logging.getLogger("herdr.watch")
 _encode = msgspec.json.Encoder().encode
 
 
+class Watched(NamedTuple):
+    """One workspace."""
+
+    path: Path
+    watcher: Watcher
+    task: "asyncio.Task[None]"
+    stopping: asyncio.Event
+
+    def stop(self) -> None:
+        """Have the watcher report what it holds and end; what the log does not take now is given up."""
+        self.stopping.set()
+        self.watcher.stop()
+
+
 class Watching:
     """The watchers of all workspaces, and the way from them to the bus.
 
-    `remember(name, path)` keeps a workspace that was added while running; None as path forgets it.
+    `data` is the gateway's own folder, which is not watched, and `own` its files: where a workspace is in that
+    folder, or the folder itself, only these are left out. `remember(name, path)` keeps a workspace that was
+    added while running; None as path forgets it.
     """
 
-    def __init__(self, publisher: Publisher, clock: Clock, exclude: Path, remember: Remember) -> None:
+    def __init__(
+        self, publisher: Publisher, clock: Clock, data: Path, own: Iterable[Path], remember: Remember
+    ) -> None:
         self._publisher = publisher
         self._clock = clock
-        self._exclude = str(exclude.resolve())
+        self._data = Path(os.path.realpath(data))
+        self._own = tuple(os.path.realpath(path) for path in own)
         self._remember = remember
-        self._running: dict[str, tuple[Watcher, asyncio.Task[None]]] = {}
-        self._paths: dict[str, Path] = {}
+        self._running: dict[str, Watched] = {}
 
     def start(self, configured: Iterable[tuple[str, Path]], remembered: Mapping[str, bytes]) -> None:
         """Begin to watch; a folder that is missing now is waited for. The configuration's names win."""
         for name, path in configured:
             self._watch(name, path)
         for name, raw in remembered.items():
-            if name not in self._running:
+            if name in self._running:
+                continue
+            if len(self._running) >= WORKSPACES_MAX:
+                _log.error("workspace %s is not watched: there are %d already", name, WORKSPACES_MAX)
+            else:
                 self._watch(name, Path(raw.decode()))
 
     async def add(self, name: str | None, path: str) -> str:
         """Watch one more folder from now on, also after restarts; returns its name. Raises InvalidInput."""
         folder = Path(path)
-        if "\0" in path or not folder.is_absolute() or not await asyncio.to_thread(folder.is_dir):
+        if "\0" in path or not folder.is_absolute() or not await asyncio.to_thread(_is_folder, folder):
             raise InvalidInput(
                 f"{path[:200]!r} is not the absolute path of a folder that the gateway can see",
                 "bad_workspace",
@@ -70,42 +93,49 @@ class Watching:
         """Stop watching a folder; raises NotFound."""
         if name not in self._running:
             raise NotFound(f"no workspace is called {name!r}", "unknown_workspace")
-        watcher, task = self._running.pop(name)
-        watcher.stop()
-        await asyncio.wait([task])
+        # First, while the name is taken: later it would forget one that was added under the name meanwhile
         await self._remember("workspace", name, None)
+        watched = self._running.pop(name, None)
+        if watched is not None:
+            watched.stop()
+            await asyncio.wait([watched.task])
 
     def _watch(self, name: str, path: Path) -> None:
-        async def emit(events: Sequence[WorkspaceEvent]) -> None:
-            await self._publish(name, events)
+        stopping = asyncio.Event()
 
-        watcher = Watcher(name, path, emit, self._clock, Settings(exclude=(self._exclude,)))
-        self._paths[name] = path
+        async def emit(events: Sequence[WorkspaceEvent]) -> None:
+            await self._publish(name, events, stopping)
+
+        watcher = Watcher(name, path, emit, self._clock, Settings(exclude=self._excluded(path)))
         task = asyncio.create_task(watcher.run(), name=f"watch {name}")
         task.add_done_callback(_report_crash)
-        self._running[name] = (watcher, task)
+        self._running[name] = Watched(path, watcher, task, stopping)
+
+    def _excluded(self, path: Path) -> tuple[str, ...]:
+        root = Path(os.path.realpath(path))
+        return self._own if root.is_relative_to(self._data) else (str(self._data),)
 
     async def stop(self) -> None:
         """Stop watching, once what was seen is published."""
-        for watcher, _ in self._running.values():
-            watcher.stop()
-        await asyncio.gather(*(task for _, task in self._running.values()), return_exceptions=True)
+        for watched in self._running.values():
+            watched.stop()
+        await asyncio.gather(*(w.task for w in self._running.values()), return_exceptions=True)
         self._running.clear()
 
     def state(self) -> Mapping[str, Any]:
         """Return each workspace's counts, for `/healthz`."""
-        return {name: msgspec.to_builtins(watcher.state()) for name, (watcher, _) in self._running.items()}
+        return {name: msgspec.to_builtins(w.watcher.state()) for name, w in self._running.items()}
 
     def paths(self) -> Mapping[str, str]:
         """Return where each workspace is; for those who may know, not for `/healthz`."""
-        return {name: str(self._paths[name]) for name in self._running}
+        return {name: str(watched.path) for name, watched in self._running.items()}
 
     def troubles(self) -> list[str]:
         """Return what keeps folders from being followed, in words; empty when all is well."""
         said = []
-        for name, (watcher, task) in self._running.items():
-            state = watcher.state()
-            if task.done():
+        for name, watched in self._running.items():
+            state = watched.watcher.state()
+            if watched.task.done():
                 said.append(
                     f"workspace {name}: its watcher has ended by an error; the gateway's log says which"
                 )
@@ -115,7 +145,9 @@ class Watching:
                 said.append(f"workspace {name}: not watched, only looked through now and then: {state.note}")
         return said
 
-    async def _publish(self, workspace: str, events: Sequence[WorkspaceEvent]) -> None:
+    async def _publish(
+        self, workspace: str, events: Sequence[WorkspaceEvent], stopping: asyncio.Event
+    ) -> None:
         drafts = [
             Draft(
                 event.type, subject=event.subject, workspace=workspace, data=msgspec.Raw(_encode(event.data))
@@ -127,7 +159,17 @@ class Watching:
                 await self._publisher.publish(drafts, SOURCE)
                 return
             except LogUnavailable:
-                await asyncio.sleep(RETRY_S)
+                if stopping.is_set():
+                    raise  # the watcher counts it as undelivered, and says so
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stopping.wait(), RETRY_S)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # not to be looked at, or a name that no folder can have
+        return False
 
 
 def _report_crash(task: "asyncio.Task[None]") -> None:

@@ -194,6 +194,8 @@ class Load:
                             self._send(connection, ref, events)
                             continue
                         frame = connection.recv()
+                        if frame["op"] == "bye":
+                            break
                         assert frame["op"] == "receipts", frame
                         self._keep(open_frames.pop(frame["ref"]), frame["results"])
             except GONE:

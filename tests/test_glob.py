@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from herdr.errors import InvalidInput
-from herdr.glob import GLOB_LENGTH_MAX, check_glob, compile_glob, is_glob
+from herdr.glob import AFTER_STAR_MAX, GLOB_LENGTH_MAX, WILDCARDS_MAX, check_glob, compile_glob, is_glob
 
 
 def matches_segment(pattern: str, text: str) -> bool:
@@ -99,7 +99,11 @@ def test_a_text_matches_what_is_made_from_it(data: st.DataObject) -> None:
 
 
 @given(
-    st.text(st.characters(exclude_characters="*?/", min_codepoint=32, exclude_categories=["Cc"]), min_size=1)
+    st.text(
+        st.characters(exclude_characters="*?/", min_codepoint=32, exclude_categories=["Cc"]),
+        min_size=1,
+        max_size=100,
+    )
 )
 def test_everything_else_is_literal(text: str) -> None:
     assert not is_glob(text)
@@ -110,7 +114,15 @@ def test_everything_else_is_literal(text: str) -> None:
         assert not compile_glob(pattern)(text[:-1] + "/")
 
 
-@pytest.mark.parametrize("pattern", ["", "a\nb", "\x00", "a*\x7f", "\t", "\x1f", "a" * (GLOB_LENGTH_MAX + 1)])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("", "a\nb", "\x00", "a*\x7f", "\t", "\x1f", "a" * (GLOB_LENGTH_MAX + 1)),
+        *("*a" * (WILDCARDS_MAX + 1), "?a" * (WILDCARDS_MAX + 1), "**/" * (WILDCARDS_MAX + 1)),
+        *("*" + "a" * (AFTER_STAR_MAX + 1), "a/**" + "/b" * AFTER_STAR_MAX),
+    ],
+    ids=range(12),
+)
 def test_what_is_no_glob(pattern: str) -> None:
     for refuse in (check_glob, compile_glob):
         with pytest.raises(InvalidInput) as caught:
@@ -119,21 +131,31 @@ def test_what_is_no_glob(pattern: str) -> None:
         assert re.search(r"[\x00-\x1f\x7f]", caught.value.detail) is None
 
 
-def test_the_longest_glob_is_taken() -> None:
-    assert compile_glob("a" * GLOB_LENGTH_MAX)("a" * GLOB_LENGTH_MAX)
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a" * GLOB_LENGTH_MAX, "a" * GLOB_LENGTH_MAX),
+        ("?" * GLOB_LENGTH_MAX, "a" * GLOB_LENGTH_MAX),
+        ("*?" * (WILDCARDS_MAX // 2), "a" * WILDCARDS_MAX),
+        ("b" * 500 + "*" + "a" * AFTER_STAR_MAX, "b" * 500 + "a" * AFTER_STAR_MAX),
+    ],
+)
+def test_the_largest_globs_are_taken(pattern: str, text: str) -> None:
+    assert compile_glob(pattern)(text)
 
 
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        ("*a" * 511 + "b", "a" * 4096),
-        ("*" + "?" * 1000 + "b", "a" * 4096),
-        ("*" + "a" * 1000 + "b*", "a" * 4096),
-        ("**/" + "a/" * 500 + "b", "a/" * 2000),
-        ("**/" + "*/" * 500 + "b", "a/" * 2000),
-        ("**/a/" * 200 + "b", "a/" * 2000),
-        ("**/*a*/" * 140 + "b", "aaa/" * 1000),
-        ("**/*a*a*/" * 110 + "b", "aaaa/" * 800),
+        ("*a" * 31 + "b", "a" * 4096),
+        ("*" + "?" * (AFTER_STAR_MAX - 1) + "b", "a" * 4096),
+        ("*" + "a" * (AFTER_STAR_MAX - 2) + "b*", "a" * 4096),
+        ("**/*" + "a" * (AFTER_STAR_MAX - 4) + "b", "a" * 4096),
+        ("**/" + "a/" * 94 + "b", "a/" * 2000),
+        ("**/" + "*/" * 31 + "b", "a/" * 2000),
+        ("**/a/" * 31 + "b", "a/" * 2000),
+        ("**/*a*/" * 10 + "b", "aaa/" * 1000),
+        ("**/*a*a*/" * 8 + "b", "aaaa/" * 800),
     ],
 )
 def test_a_hostile_glob_costs_little(pattern: str, text: str) -> None:

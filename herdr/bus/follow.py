@@ -30,7 +30,9 @@ class Gap(NamedTuple):
     reason: str
     """`retention` (trimmed), `epoch` (another log) or `rewound` (past the head: a restored backup)."""
     from_: int
+    """Where the follower wanted to go on."""
     to: int
+    """The last event that is missing; for `epoch` and `rewound` the head of this log."""
     positions: Positions
 
 
@@ -237,7 +239,7 @@ def gap_of(cursor: Cursor, epoch: str, first: int, head: int) -> Gap | None:
     oldest = min(cursor.positions)
     start = (first - 1, first - 1, first - 1)
     if cursor.epoch is not None and cursor.epoch != epoch:
-        return Gap("epoch", oldest + 1, first - 1, start)
+        return Gap("epoch", oldest + 1, head, start)
     if max(cursor.positions) > head:
-        return Gap("rewound", oldest + 1, first - 1, start)
+        return Gap("rewound", oldest + 1, head, start)
     return None

@@ -9,6 +9,7 @@ from herdr.errors import InvalidInput
 from herdr.event import LANE_NAMES, Event
 from herdr.glob import compile_glob, is_glob
 
+TEXT_MAX = 4096  # characters of all patterns together: an uncached value costs at most 20 ms
 PATTERNS_MAX = 64  # per field; a follower that wants more kinds than this wants them all
 VALUES_CACHED_MAX = 4096  # verdicts remembered per field, so that ten thousand paths do not stay for ever
 
@@ -42,6 +43,11 @@ _GETTERS: Mapping[str, Callable[[Event], str | None]] = {
 
 def compile_selection(selection: Selection) -> Callable[[Event], bool]:
     """Return the predicate for everything but the target; raises InvalidInput for a bad glob."""
+    size = sum(len(pattern) for name in _GETTERS for pattern in getattr(selection, name))
+    if size > TEXT_MAX:
+        raise InvalidInput(
+            f"the filters have {size} characters, the most is {TEXT_MAX}; use a glob", "bad_filter"
+        )
     tests = [
         (getter, _compile_field(name, patterns))
         for name, getter in _GETTERS.items()

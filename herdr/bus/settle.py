@@ -64,7 +64,7 @@ class Settlement:
         while self.announced < log.head:
             place = (self.announced, self.announced, self.announced)
             events = await log.read(place, PAGE_ROWS, PAGE_BYTES)
-            for event in events:
+            for event in (event for event in events if not event.corrupt):
                 for event_id in (event.id, *event.replaced_ids):
                     self.ids.remember(event.source, event_id, event.seq, event.accepted_us)
             self._announce(events)

@@ -52,14 +52,11 @@ class Subscriptions:
         """P1 and P2 deliveries whose time ran out before the first write."""
         return self._pages.expired
 
-    async def open(self, selection: Selection, after: str | None, stays: bool = True) -> Follower:
-        """Open a follower. `after`: a cursor or `seq`; None for new events only, or a target's own place.
-
-        `stays`: it follows rather than asks once; then the name of its target is remembered.
-        """
+    async def open(self, selection: Selection, after: str | None) -> Follower:
+        """Open a follower. `after`: a cursor or `seq`; None for new events only, or a target's own place."""
         start = await self._start(selection.target, after)
         follower = Follower(self._pages, selection, start)
-        if stays and selection.target is not None and selection.target not in self._targets:
+        if selection.target is not None and selection.target not in self._targets:
             await self._remember(selection.target, None)
         return follower
 

@@ -7,18 +7,38 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from herdr.config import ConfigError, Loaded, config_schema, load, plain_config, render
+from herdr.cli.terminal import counted, note
+from herdr.config import ConfigError, Loaded, advice, config_schema, load, plain_config, render
 from herdr.config.check import DEFAULT_ORIGIN
+
+_EPILOG = """\
+examples:
+  herdr config check herdr.yaml
+  herdr config show --origin herdr.yaml
+  herdr config schema > herdr.schema.json
+"""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command and its three parts."""
     parser = subparsers.add_parser(
-        "config", help="check, show or describe the configuration", description=__doc__
+        "config",
+        help="check, show or describe the configuration",
+        description=__doc__,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
-    check = parts.add_parser("check", help="say everything that is wrong with a file; exit code 1 if so")
-    show = parts.add_parser("show", help="print the configuration in force, secrets masked")
+    check = parts.add_parser(
+        "check",
+        help="say everything that is wrong with a file; exit code 1 if so",
+        epilog="example: herdr config check herdr.yaml",
+    )
+    show = parts.add_parser(
+        "show",
+        help="print the configuration in force, secrets masked",
+        epilog="example: herdr config show --origin herdr.yaml",
+    )
     show.add_argument("--origin", action="store_true", help="say where each value comes from")
     for part in (check, show):
         part.add_argument("--json", action="store_true", help="as JSON")
@@ -27,7 +47,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         )
         # `herdr serve` takes the file this way, and people type what they know.
         part.add_argument("--config", dest="file_flag", type=Path, metavar="FILE", help="the same")
-    parts.add_parser("schema", help="print the JSON Schema of herdr.yaml, for editors")
+    parts.add_parser(
+        "schema",
+        help="print the JSON Schema of herdr.yaml, for editors",
+        epilog="example: herdr config schema > herdr.schema.json",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,25 +79,30 @@ def _check(file: Path | None, as_json: bool) -> int:
         problems = [problem._asdict() for problem in error.problems]
         print(json.dumps({"ok": False, "problems": problems}, indent=2, ensure_ascii=False))
         return 1
-    print('{"ok": true, "problems": []}' if as_json else f"ok: {_summary(loaded)}")
+    warnings = advice(loaded.config)
+    if as_json:
+        print(json.dumps({"ok": True, "problems": [], "warnings": warnings}, ensure_ascii=False))
+        return 0
+    print(f"ok: {_summary(loaded)}")
+    for warning in warnings:
+        note(f"warning: {warning}")
     return 0
 
 
 def _summary(loaded: Loaded) -> str:
-    """Say which file was read, what it holds, and how many values come from elsewhere."""
+    """Say which file was read, how many values are set, and what the lists hold."""
     config = loaded.config
-    sections = {
-        "routes": config.routes,
-        "workspaces": config.workspaces,
-        "tokens": config.auth.tokens,
-        "backends": config.models.backends,
+    lists = {
+        "route": config.routes,
+        "workspace": config.workspaces,
+        "token": config.auth.tokens,
+        "backend": config.models.backends,
     }
-    parts = [str(loaded.path) if loaded.path else "no file, only the environment and the defaults"]
-    values = Counter(_kind(origin) for path, origin in loaded.origins.items() if _is_value(path, loaded))
-    parts += [f"{values[kind]} set by the {kind}" for kind in ("file", "environment") if values[kind]]
-    parts += ["every value at its default"] if len(parts) == 1 else []
-    parts += [f"{len(entries)} {name}" for name, entries in sections.items() if entries]
-    return ", ".join(parts)
+    kinds = Counter(_kind(origin) for path, origin in loaded.origins.items() if _is_value(path, loaded))
+    parts = [f"{counted(kinds['file'] + kinds['environment'], 'value')} set"]
+    parts += [f"{kinds['environment']} by the environment"] if kinds["environment"] else []
+    parts += [counted(len(entries), name) for name, entries in lists.items() if entries]
+    return f"{loaded.path or 'no file'} ({', '.join(parts)})"
 
 
 def _is_value(path: str, loaded: Loaded) -> bool:

@@ -36,8 +36,11 @@ def run() -> int:
         os.environ.update(
             {name: value for name, value in (LISTEN | PLACES).items() if name not in os.environ}
         )
-        if CONFIG.exists() and "--config" not in arguments:
-            arguments += ["--config", str(CONFIG)]
+        if CONFIG.exists():
+            arguments[1:1] = [
+                "--config",
+                str(CONFIG),
+            ]  # first: of two the later counts, in whatever form it stands
     return main(arguments)
 
 

@@ -23,9 +23,10 @@ class _Lines(logging.Formatter):
     """One line a record, whatever stands in it: line breaks and control characters cannot forge another."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text = blank_secrets(_CONTROL.sub(" ", record.getMessage()))
+        text = record.getMessage()
         if record.exc_info:
-            text += " | " + blank_secrets(self.formatException(record.exc_info)).replace("\n", " | ")
+            text += " | " + self.formatException(record.exc_info).replace("\n", " | ")
+        text = blank_secrets(_CONTROL.sub(" ", text))
         return f"{rfc3339(int(record.created * 1e6))} {record.levelname.lower():8} {record.name}: {text}"
 
 

@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -37,8 +38,10 @@ _EXIT_CODES: Mapping[str, int] = MappingProxyType(
 )
 _EPILOG = (
     "Exit codes: 0 done, 1 failed, 2 wrong command line, 3 the gateway cannot be reached, 4 it refused. "
-    "Settings: HERDR_GATEWAY_*; clients read HERDR_GATEWAY_URL and HERDR_GATEWAY_TOKEN."
+    "Settings: HERDR_GATEWAY_*; clients read HERDR_GATEWAY_URL and HERDR_GATEWAY_TOKEN. "
+    "`herdr help COMMAND` describes one command."
 )
+_HELP_COLUMN = 34  # where descriptions begin at most: all but a few options stand on one line with theirs
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
@@ -47,6 +50,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["allow_abbrev"] = False
+        look = kwargs.get("formatter_class", argparse.HelpFormatter)
+        kwargs["formatter_class"] = partial(look, max_help_position=_HELP_COLUMN)
         super().__init__(*args, **kwargs)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -92,6 +97,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if not argv:
+        build_parser().print_help(sys.stderr)
+        return USAGE
+    if argv[0] == "help":
+        argv = [*argv[1:2], "--help"]
     try:
         args = build_parser(argv[:1] if argv and argv[0] in GROUPS else GROUPS).parse_args(argv)
     except SystemExit as done:  # --help, --version, or a wrong command line; argparse has said so
@@ -105,7 +115,7 @@ def build_parser(groups: Sequence[str] = GROUPS) -> argparse.ArgumentParser:
     parser = Parser(
         prog="herdr", description="One event bus for all of a project's AI tools.", epilog=_EPILOG
     )
-    parser.add_argument("--version", action="version", version=f"herdr {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"herdr {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for group in groups:
         import_module(f"herdr.cli.{group}").add_parser(subparsers)

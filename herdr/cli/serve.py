@@ -12,10 +12,11 @@ import uvloop
 
 from herdr import __version__
 from herdr.app import gateway
+from herdr.bus.bus import Bus
 from herdr.cli.container import container_peers
 from herdr.cli.logs import set_up_logging
 from herdr.clock import SystemClock
-from herdr.config import Config, load
+from herdr.config import Config, advice, load
 from herdr.errors import StartupError
 from herdr.reload import RoutesFile
 from herdr.tuning import tune_process
@@ -55,10 +56,10 @@ def run(args: argparse.Namespace) -> int:
     set_up_logging(args.log_format)
     loaded = load(args.config, os.environ, _flags(args))
     peers = check_exposure(loaded.config)
-    listener = listen(loaded.config.server.host, loaded.config.server.port)
+    for hint in advice(loaded.config):  # in the log only: /healthz is public
+        _log.warning("%s", hint)
     tune_process()
-    with listener:
-        uvloop.run(_serve(loaded.config, loaded.path, args, listener, peers))
+    uvloop.run(_serve(loaded.config, loaded.path, args, peers))
     return 0
 
 
@@ -111,19 +112,23 @@ async def _serve(
     config: Config,
     path: Path | None,
     args: argparse.Namespace,
-    listener: socket.socket,
     peers: frozenset[str] | None,
 ) -> None:
     warnings = _warnings(config, peers)
     async with gateway(config, SystemClock(), peers_allowed=peers, warnings=warnings) as parts:
-        deadlines = Deadlines(config.server.header_timeout_s, config.server.body_timeout_s)
-        web = server_config(parts.app, config.server.body_max_bytes)
-        server = GatewayServer(
-            web, deadlines, parts.streams.say_goodbye, lambda: _announce(config, listener, warnings)
-        )
-        routes = RoutesFile(path, lambda: load(path, os.environ, _flags(args)).config.routes, parts.bus)
-        async with routes.watched():
-            await server.serve(sockets=[listener])
+        # After the data folder: who starts a second gateway should hear of that one first
+        with listen(config.server.host, config.server.port) as listener:
+            deadlines = Deadlines(config.server.header_timeout_s, config.server.body_timeout_s)
+            web = server_config(parts.app, config.server.body_max_bytes)
+            server = GatewayServer(
+                web,
+                deadlines,
+                parts.streams.say_goodbye,
+                lambda: _announce(config, parts.bus, listener, warnings),
+            )
+            routes = RoutesFile(path, lambda: load(path, os.environ, _flags(args)).config.routes, parts.bus)
+            async with routes.watched():
+                await server.serve(sockets=[listener])
     _log.info("stopped")
 
 
@@ -139,11 +144,15 @@ def _warnings(config: Config, peers: frozenset[str] | None) -> tuple[str, ...]:
     return ()
 
 
-def _announce(config: Config, listener: socket.socket, warnings: tuple[str, ...]) -> None:
+def _announce(config: Config, bus: Bus, listener: socket.socket, warnings: tuple[str, ...]) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     for warning in warnings:
         _log.warning("%s", warning)
     print(f"herdr {__version__} listens on http://{shown}:{port}", flush=True)
-    _log.info("data in %s", Path(config.bus.persist_path).parent.resolve())
+    folder = Path(config.bus.persist_path).parent.resolve()
+    if bus.head:
+        _log.info("data in %s: events %d to %d", folder, bus.log.first, bus.head)
+    else:
+        _log.info("data in %s: a new, empty log", folder)
     sys.stdout.flush()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from herdr.cli.client import add_connection, gateway_of
-from herdr.cli.terminal import print_json, print_line
+from herdr.cli.terminal import counted, print_json, print_line
 
 _EPILOG = """\
 examples:
@@ -65,7 +65,11 @@ def describe(report: Mapping[str, Any], url: str) -> Iterator[str]:
     held = f"events {store.get('first')} to {store.get('head')}" if store.get("head") else "no events yet"
     yield f"store        {store.get('kind')}, {held}, {_size(store.get('bytes', 0))}, epoch {report.get('epoch')}"
     for name, workspace in report.get("workspaces", {}).items():
-        said = [str(workspace.get("status")), f"{workspace.get('files', 0)} files", workspace.get("note")]
+        said = [
+            str(workspace.get("status")),
+            counted(workspace.get("files", 0), "file"),
+            workspace.get("note"),
+        ]
         yield f"workspace    {name}: {', '.join(filter(None, said))}"
 
 

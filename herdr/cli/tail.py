@@ -193,11 +193,21 @@ def _clock_time(accepted: object) -> str:
 def _aside(event: str, data: Mapping[str, Any]) -> str:
     match event:
         case "herdr.gap":
-            what = f"events {data.get('from')} to {data.get('to')} are missing"
-            return f"gap ({data.get('reason')}): {what}; going on from the oldest retained"
+            return f"gap: {_missing(data)}; going on from the oldest retained"
         case "herdr.busy":
             return f"the gateway is busy: {data.get('detail')}"
         case "herdr.bye":
             return "the gateway is stopping"
         case _:
             return f"{event}: {data.get('detail') or json.dumps(data)}"
+
+
+def _missing(gap: Mapping[str, Any]) -> str:
+    """Say in words why events cannot be had."""
+    match gap.get("reason"):
+        case "rewound":
+            return f"the log ends at {gap.get('to')}, before your cursor: it was reset or restored"
+        case "epoch":
+            return "this is another log than your cursor's: a new or restored one, or another gateway"
+        case _:
+            return f"events {gap.get('from')} to {gap.get('to')} are no longer kept"

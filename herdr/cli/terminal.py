@@ -27,6 +27,11 @@ def print_line(text: str, colour: str = "") -> None:
     sys.stdout.write(f"{colour}{line}{_RESET}\n" if colour else f"{line}\n")
 
 
+def counted(number: int, name: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
 def print_json(value: Any) -> None:
     """Print one value as one line of JSON."""
     print_raw_json(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

@@ -66,6 +66,10 @@ def _list(workspaces: Iterable[Mapping[str, Any]], as_json: bool) -> None:
         for workspace in workspaces:
             print_json(workspace)
     elif workspaces:
-        print_table(_COLUMNS, ([str(w.get(column) or "-") for column in _COLUMNS] for w in workspaces))
+        print_table(_COLUMNS, ([_cell(w.get(column)) for column in _COLUMNS] for w in workspaces))
     else:
         note("no folder is watched; add one with `herdr workspace add PATH`")
+
+
+def _cell(value: object) -> str:
+    return "-" if value in (None, "") else str(value)

@@ -1,10 +1,12 @@
 """The configuration: `herdr.yaml`, the environment and flags, into one frozen, checked `Config`."""
 
+from herdr.config.advice import advice
 from herdr.config.load import Loaded, load, parse_routes
 from herdr.config.models import Backend, ModelsSection, Timeouts
 from herdr.config.problem import ConfigError, Problem
 from herdr.config.routes import Format, MatchValue, RouteRule
 from herdr.config.sections import (
+    WORKSPACES_MAX,
     AuthSection,
     BusSection,
     Config,
@@ -18,6 +20,7 @@ from herdr.config.sections import (
 from herdr.config.show import config_schema, plain_config, render
 
 __all__ = [
+    "WORKSPACES_MAX",
     "AuthSection",
     "Backend",
     "BusSection",
@@ -36,6 +39,7 @@ __all__ = [
     "Timeouts",
     "Token",
     "Workspace",
+    "advice",
     "config_schema",
     "load",
     "parse_routes",

@@ -21,7 +21,7 @@ MIB = 1024 * 1024
 DAY_S = 86_400
 
 ROUTES_MAX = 1000  # each is looked at for every event whose type was not seen before
-WORKSPACES_MAX = 64  # each holds a file watcher
+WORKSPACES_MAX = 32  # each may hold two inotify instances, of which a user usually has 128
 TOKENS_MAX = 1000  # compared in constant time, so each request pays for all of them
 
 _PRINTABLE = r"^[^\x00-\x1f\x7f]+$(?!\n)"

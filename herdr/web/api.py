@@ -13,6 +13,7 @@ from herdr.errors import FieldError, InvalidInput
 from herdr.event import Name
 from herdr.web.asgi import JSON, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
+from herdr.web.query import parse_seq
 from herdr.web.sse import event_json
 
 SMALL_BODY_MAX = 64 * 1024  # a rule or a cursor; nothing here is large
@@ -138,10 +139,7 @@ class RedactEvent:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Blank an event's payload for good, and answer with what is left of it."""
-        text = scope["path_params"]["seq"]
-        if not (text.isascii() and text.isdigit() and len(text) <= 19):
-            raise InvalidInput(f"{text[:40]!r} is not the seq of an event")
-        event = await self._bus.redact(int(text))
+        event = await self._bus.redact(parse_seq(scope["path_params"]["seq"]))
         await respond(send, 200, event_json(event, self._bus.epoch), JSON)
 
 

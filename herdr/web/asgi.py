@@ -100,7 +100,9 @@ class Reply:
 
 
 async def respond(send: Reply, status: int, body: bytes, headers: Headers = JSON) -> None:
-    """Send a whole answer."""
+    """Send a whole answer, with a line break at its end: in a terminal it would stick to the prompt."""
+    if body and not body.endswith(b"\n"):
+        body += b"\n"
     await send.whole(status, body, headers)
 
 

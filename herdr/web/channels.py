@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from typing import NamedTuple
+import logging
 
 import msgspec
 
@@ -12,21 +12,37 @@ from herdr.bus.page import Page
 from herdr.bus.subscriptions import Subscriptions
 from herdr.errors import HerdrError, InvalidInput
 from herdr.web.frames import Ack, Follow, Ref
-from herdr.web.query import parse_fields
+from herdr.web.query import check_attributes, parse_fields
 from herdr.web.socket import Socket
 from herdr.web.sse import event_json, gap_data
-from herdr.web.streams import Streams
+from herdr.web.streams import KEEP_ALIVE_S, Streams
 
 FOLLOWS_MAX = 64  # channels of one connection: a tool follows a handful
 
+_log = logging.getLogger("herdr.web")
 _encode = msgspec.json.Encoder().encode
 
 
-class Channel(NamedTuple):
+class Channel:
     """One follow that is under way."""
 
-    follower: Follower
-    task: "asyncio.Task[None]"
+    __slots__ = ("attrs", "cursor", "follower", "looked_at", "ref", "task")
+
+    def __init__(self, ref: Ref, follower: Follower, attrs: dict[str, str], now: float) -> None:
+        self.ref = ref
+        self.follower = follower
+        self.attrs = attrs
+        """Those of the follow itself, which win over the connection's."""
+        self.cursor = ""
+        """The last one that the client was told."""
+        self.looked_at = now
+        """Monotonic seconds when it last wrote, or found after a silence that there is nothing to say."""
+        self.task: asyncio.Task[None] | None = None
+
+    def cancel(self) -> None:
+        """End it."""
+        if self.task is not None:
+            self.task.cancel()
 
 
 class Channels:
@@ -39,12 +55,11 @@ class Channels:
         self._epoch = epoch
         self._open: dict[Ref, Channel] = {}
         self._attrs: dict[str, str] = {}
-        self._goodbye: asyncio.Task[None] | None = None
 
     @property
     def written_at(self) -> float:
         """See `Stream.written_at`."""
-        return self._socket.written_at
+        return min((c.looked_at for c in self._open.values()), default=self._streams.now())
 
     @property
     def writing_since(self) -> float | None:
@@ -53,10 +68,10 @@ class Channels:
 
     def poke(self) -> None:
         """See `Stream.poke`."""
-        if self._streams.stopping and self._goodbye is None:
-            self._goodbye = asyncio.create_task(self._say_goodbye())
+        now = self._streams.now()
         for channel in self._open.values():
-            channel.follower.poke()
+            if now - channel.looked_at >= KEEP_ALIVE_S:
+                channel.follower.poke()
 
     def abort(self) -> None:
         """See `Stream.abort`."""
@@ -68,24 +83,25 @@ class Channels:
             raise InvalidInput(f"the ref {frame.ref!r} follows already; unfollow it first", "bad_frame")
         if len(self._open) >= FOLLOWS_MAX:
             raise InvalidInput(f"one connection has at most {FOLLOWS_MAX} follows", "too_many_follows")
-        given = frame.fields.get("attrs")
-        attrs = {**self._attrs, **given} if isinstance(given, dict) else self._attrs
-        query = parse_fields({**frame.fields, "attrs": attrs} if attrs else frame.fields)
+        query = parse_fields(frame.fields)
+        own = dict(query.selection.attrs)
+        selection = msgspec.structs.replace(query.selection, attrs=_sorted(self._attrs | own))
         if not self._open and not self._streams.enter(self):
             await self._socket.answer(
                 {"op": "busy", "ref": frame.ref, "retry_ms": self._streams.busy_retry_ms()}
             )
             return
         try:
-            follower = await self._subscriptions.open(query.selection, query.after)
+            follower = await self._subscriptions.open(selection, query.after)
         except HerdrError:
             self._leave_if_idle()
             raise
-        self._open[frame.ref] = Channel(follower, asyncio.create_task(self._run(frame.ref, follower)))
+        channel = self._open[frame.ref] = Channel(frame.ref, follower, own, self._streams.now())
+        channel.task = asyncio.create_task(self._run(channel))
 
     def close(self, ref: Ref) -> None:
         """End one follow; raises InvalidInput when there is none of that ref."""
-        self._found(ref).task.cancel()
+        self._found(ref).cancel()
         del self._open[ref]
         self._leave_if_idle()
 
@@ -93,7 +109,7 @@ class Channels:
         """End all of them: the client has gone."""
         self._streams.leave(self)
         for channel in self._open.values():
-            channel.task.cancel()
+            channel.cancel()
 
     async def ack(self, frame: Ack) -> None:
         """Acknowledge, and answer once that is committed; raises HerdrError."""
@@ -104,34 +120,43 @@ class Channels:
         await self._socket.answer({"op": "ack", "ref": frame.ref, "cursor": frame.cursor})
 
     def set_attributes(self, attrs: dict[str, str]) -> None:
-        """Change the subscriber's attributes, for the follows of now and of later."""
+        """Replace the connection's attributes, for the follows of now and of later; raises InvalidInput."""
+        check_attributes(attrs)
         self._attrs = attrs
         for channel in self._open.values():
-            channel.follower.set_attributes({**dict(channel.follower.selection.attrs), **attrs})
+            channel.follower.set_attributes(attrs | channel.attrs)
 
-    async def _run(self, ref: Ref, follower: Follower) -> None:
-        try:
-            await self._deliver(ref, follower)
-        except HerdrError as error:
-            self._open.pop(ref, None)
-            self._leave_if_idle()
-            await self._socket.answer_error(error, ref)
-        except OSError:
-            pass  # the client has gone; the receiving side hears of it too
+    async def _run(self, channel: Channel) -> None:
+        with contextlib.suppress(OSError):  # the client has gone; the receiving side hears of it too
+            try:
+                await self._deliver(channel)
+            except HerdrError as error:
+                await self._end(channel, error)
+            except OSError:
+                raise
+            except Exception:  # noqa: BLE001 - told to the client; the other channels go on
+                _log.exception("a follow has failed")
+                await self._end(channel, HerdrError("the gateway made a mistake; its log says which"))
 
-    async def _deliver(self, ref: Ref, follower: Follower) -> None:
-        ref_json = _encode(ref)
-        await self._write_events(ref_json, b"", follower)
+    async def _end(self, channel: Channel, error: HerdrError) -> None:
+        self._open.pop(channel.ref, None)
+        self._leave_if_idle()
+        await self._socket.answer_error(error, channel.ref)
+
+    async def _deliver(self, channel: Channel) -> None:
+        follower = channel.follower
+        await self._write_events(channel, b"")
         while True:
             got = await follower.next()
             if isinstance(got, Gap):
-                cursor = format_cursor(self._epoch, got.positions)
-                await self._socket.answer({"op": "gap", "ref": ref, "gap": gap_data(got), "cursor": cursor})
+                await self._write_gap(channel, got)
             elif got.items:
-                await self._write_events(ref_json, self._encoded(got), follower)
+                await self._write_events(channel, self._encoded(got))
                 self._subscriptions.wrote(got, follower.selection.target)
-            elif self._streams.now() - self.written_at >= 1.0:
-                await self._write_events(ref_json, b"", follower)
+            elif format_cursor(self._epoch, follower.positions) != channel.cursor:
+                await self._write_events(channel, b"")
+            else:
+                channel.looked_at = self._streams.now()
 
     def _encoded(self, page: Page) -> bytes:
         events = page.encodings.get("events")
@@ -140,15 +165,20 @@ class Channels:
             page.encodings["events"] = events
         return events
 
-    async def _write_events(self, ref_json: bytes, events: bytes, follower: Follower) -> None:
-        cursor = format_cursor(self._epoch, follower.positions).encode()
-        await self._socket.write(
-            b'{"op":"events","ref":%s,"events":[%s],"cursor":"%s"}' % (ref_json, events, cursor)
-        )
+    async def _write_events(self, channel: Channel, events: bytes) -> None:
+        cursor = format_cursor(self._epoch, channel.follower.positions)
+        frame = b'{"op":"events","ref":%s,"events":[%s],"cursor":"%s"}'
+        await self._socket.write(frame % (_encode(channel.ref), events, cursor.encode()))
+        self._wrote(channel, cursor)
 
-    async def _say_goodbye(self) -> None:
-        with contextlib.suppress(OSError):  # the client was faster
-            await self._socket.say_goodbye(self._streams.retry_ms())
+    async def _write_gap(self, channel: Channel, gap: Gap) -> None:
+        cursor = format_cursor(self._epoch, gap.positions)
+        await self._socket.answer({"op": "gap", "ref": channel.ref, "gap": gap_data(gap), "cursor": cursor})
+        self._wrote(channel, cursor)
+
+    def _wrote(self, channel: Channel, cursor: str) -> None:
+        channel.cursor = cursor
+        channel.looked_at = self._streams.now()
 
     def _found(self, ref: Ref) -> Channel:
         found = self._open.get(ref)
@@ -159,3 +189,7 @@ class Channels:
     def _leave_if_idle(self) -> None:
         if not self._open:
             self._streams.leave(self)
+
+
+def _sorted(attrs: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(attrs.items()))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -13,7 +13,6 @@ from herdr.errors import HerdrError
 from herdr.web.asgi import ABORT, Receive, Scope, Send, refuse_handshake
 from herdr.web.auth import Access, Caller
 from herdr.web.channels import Channels
-from herdr.web.drafts import check_sizes
 from herdr.web.frames import (
     JSON_PROTOCOL,
     MSGPACK_PROTOCOL,
@@ -33,6 +32,7 @@ from herdr.web.socket import Socket
 from herdr.web.streams import Streams
 
 PUBLISHES_MAX = 64  # frames of one connection that wait for their commit; then its socket is not read
+RECEIPTS_S = 2.0  # that a goodbye waits for them: a commit takes milliseconds, a failing log for ever
 
 _encode = msgspec.json.Encoder().encode
 
@@ -60,12 +60,11 @@ class Connect:
         binary = chosen == MSGPACK_PROTOCOL
         socket = Socket(send, self._streams.now, binary, scope.get(ABORT))
         channels = Channels(self._bus.subscriptions, self._streams, socket, self._bus.epoch)
-        connection = Connection(self._bus.publisher, channels, socket, caller, self._data_max, binary)
-        self._streams.websocket += 1
-        try:
+        connection = Connection(
+            self._bus.publisher, channels, socket, caller, self._data_max, binary, self._streams.retry_ms
+        )
+        with self._streams.connected(connection):
             await connection.run(receive)
-        finally:
-            self._streams.websocket -= 1
 
     def _scope_needed(self, scope: Scope) -> str:
         """A token that may only follow, or only publish, may connect; each op is judged again."""
@@ -77,7 +76,10 @@ class Connect:
 
 
 class Connection:
-    """The receiving side of one WebSocket: carries out its frames in order."""
+    """The receiving side of one WebSocket: carries out its frames in order.
+
+    Implements `herdr.web.streams.Talker`.
+    """
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class Connection:
         caller: Caller,
         data_max: int,
         binary: bool,
+        retry_ms: Callable[[], int],
     ) -> None:
         self._publisher = publisher
         self._channels = channels
@@ -94,18 +97,32 @@ class Connection:
         self._caller = caller
         self._data_max = data_max
         self._binary = binary
+        self._retry_ms = retry_ms
+        self._leaving = False
         self._room = asyncio.Semaphore(PUBLISHES_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, receive: Receive) -> None:
         """Carry out frames until the client leaves."""
         try:
-            while (message := await receive())["type"] != "websocket.disconnect":
-                await self._handle(message)
+            with contextlib.suppress(OSError):  # it has left while an answer was on its way
+                while (message := await receive())["type"] != "websocket.disconnect":
+                    if not self._leaving:
+                        await self._handle(message)
         finally:
             self._channels.close_all()
             for task in self._tasks:
                 task.cancel()
+
+    async def say_goodbye(self) -> None:
+        """See `Talker.say_goodbye`. What comes from now on is not carried out, so the client repeats it."""
+        self._leaving = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(RECEIPTS_S):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
+        with contextlib.suppress(OSError):  # the client was faster
+            await self._socket.say_goodbye(self._retry_ms())
 
     async def _handle(self, message: Any) -> None:
         text = message.get("text")
@@ -113,11 +130,11 @@ class Connection:
         await self._publisher.decoding_turn(data)
         ref = None
         try:
-            frame = parse_frame(from_msgpack(data) if self._binary else data)
+            frame = parse_frame(from_msgpack(data) if self._binary else data, self._data_max)
             ref = getattr(frame, "ref", None)
-            if isinstance(frame, Publish):
+            if isinstance(frame, Publish | Ack):
                 await self._room.acquire()
-                self._spawn(self._publish(frame))
+                self._spawn(self._publish(frame) if isinstance(frame, Publish) else self._ack(frame))
             else:
                 await self._carry_out(frame)
         except BadFrame as bad:
@@ -125,12 +142,10 @@ class Connection:
         except HerdrError as error:
             await self._socket.answer_error(error, ref)
 
-    async def _carry_out(self, frame: Ack | Attrs | Follow | Ping | Unfollow) -> None:
+    async def _carry_out(self, frame: Attrs | Follow | Ping | Unfollow) -> None:
         if isinstance(frame, Follow):
             self._need("events:follow")
             await self._channels.open(frame)
-        elif isinstance(frame, Ack):
-            self._spawn(self._ack(frame))
         elif isinstance(frame, Unfollow):
             self._channels.close(frame.ref)
         elif isinstance(frame, Attrs):
@@ -143,7 +158,6 @@ class Connection:
     async def _publish(self, frame: Publish) -> None:
         try:
             self._need("events:publish")
-            check_sizes(frame.events, self._data_max)
             check_wishes(frame.events, self._caller)
             receipts = await self._publisher.publish(frame.events, self._caller.name)
         except HerdrError as error:
@@ -151,8 +165,6 @@ class Connection:
         else:
             answer = b'{"op":"receipts","ref":%s,"results":%s}' % (_encode(frame.ref), _encode(receipts))
             await self._socket.write(answer)
-        finally:
-            self._room.release()
 
     async def _ack(self, frame: Ack) -> None:
         try:
@@ -165,9 +177,14 @@ class Connection:
             raise Refused("missing_scope", f"the token {self._caller.name!r} lacks the scope {scope!r}")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that has its room already."""
         task = asyncio.create_task(_until_gone(work))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        self._room.release()
 
 
 async def _until_gone(work: Coroutine[Any, Any, None]) -> None:

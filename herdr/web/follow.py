@@ -8,10 +8,10 @@ from herdr.bus.bus import Bus
 from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
 from herdr.bus.subscriptions import Subscriptions
-from herdr.errors import HerdrError, NotFound
+from herdr.errors import HerdrError
 from herdr.web.asgi import ABORT, JSON, Headers, Receive, Reply, Scope, header, respond
 from herdr.web.auth import Caller
-from herdr.web.query import Query, parse_query
+from herdr.web.query import Query, parse_query, parse_seq
 from herdr.web.sse import (
     event_json,
     gap_block,
@@ -60,7 +60,7 @@ class FollowEvents:
             self._streams.leave(stream)
 
     async def _send_page(self, send: Reply, query: Query, after: str | None) -> None:
-        follower = await self._subscriptions.open(query.selection, after, stays=False)
+        follower = await self._subscriptions.open(query.selection, after)
         gap, page = await follower.read(query.limit)
         events = b",".join([event_json(i.event, self._epoch, i.form) for i in page.items])
         cursor = format_cursor(self._epoch, page.end)
@@ -163,10 +163,7 @@ class GetEvent:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with one whole event."""
-        text = scope["path_params"]["seq"]
-        if not (text.isascii() and text.isdigit() and len(text) <= 19):
-            raise NotFound(f"{text[:40]!r} is not the seq of an event", "unknown_event")
-        event = await self._bus.event(int(text))
+        event = await self._bus.event(parse_seq(scope["path_params"]["seq"]))
         await respond(send, 200, event_json(event, self._epoch), JSON)
 
 

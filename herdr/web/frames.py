@@ -180,10 +180,10 @@ def _parse_slowly(data: bytes, error: Exception) -> Frame:
         raise _explain(op, ref, members, error)
     except InvalidInput as wrong:
         raise BadFrame(wrong, ref) from None
-    except msgspec.ValidationError:
-        raise BadFrame(InvalidInput("a frame is a JSON object with an `op`", "bad_frame"), None) from None
-    except (msgspec.DecodeError, RecursionError):
-        raise BadFrame(InvalidInput(f"the frame is not JSON: {error}", "bad_frame"), ref) from None
+    except (msgspec.DecodeError, RecursionError) as wrong:
+        if not data.lstrip().startswith(b"{"):
+            raise BadFrame(InvalidInput("a frame is a JSON object with an `op`", "bad_frame"), None) from None
+        raise BadFrame(InvalidInput(f"the frame is not JSON: {wrong}", "bad_frame"), ref) from None
 
 
 def _ref(value: Any) -> Ref | None:

@@ -1,7 +1,8 @@
-"""Against web pages that reach for a local gateway: one known Host header, and no foreign Origin.
+"""Against web pages that reach for a local gateway: one known Host header, no foreign Origin, no foreign site.
 
-A page cannot forge either. Without the first, DNS rebinding makes a foreign page same-origin with the
-gateway; without the second, a form post from any page is a publish.
+A page cannot forge any of them. Without the first, DNS rebinding makes a foreign page same-origin with the
+gateway; without the second, a form post from any page is a publish; and an image or a link of any page is a
+GET without Origin, of which `Sec-Fetch-Site` (W3C Fetch Metadata) tells: a follow as a target changes state.
 """
 
 import re
@@ -14,7 +15,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@/\[\]\s]+)(?::[0-9]{0,5})?")
 
 
 class Guard:
-    """Checks the two headers of every request, WebSocket handshakes included."""
+    """Checks these headers of every request, WebSocket handshakes included."""
 
     def __init__(self, allowed_hosts: Iterable[str]) -> None:
         self._hosts = frozenset(host.lower().strip("[]") for host in allowed_hosts)
@@ -22,12 +23,14 @@ class Guard:
     def check(self, scope: Scope) -> None:
         """Raise Refused when the request does not come from where it may."""
         hosts = []
-        origin: bytes | None = None
+        origin = site = None
         for name, value in scope["headers"]:
             if name == b"host":
                 hosts.append(value)
             elif name == b"origin":
                 origin = value
+            elif name == b"sec-fetch-site":
+                site = value
         if len(hosts) != 1 or not self._is_known(hosts[0]):
             shown = b", ".join(hosts).decode("ascii", "replace") or "none"
             raise Refused(
@@ -40,6 +43,12 @@ class Guard:
                 "foreign_origin",
                 f"pages of {origin.decode('ascii', 'replace')[:200]} may not use this gateway; add the host to "
                 "server.allowed_hosts if it is yours",
+            )
+        if origin is None and site == b"cross-site":
+            raise Refused(
+                "foreign_origin",
+                "a page or a link of another site asks for this; open the address by itself, or ask with an "
+                "Origin whose host is in server.allowed_hosts",
             )
 
     def _is_known(self, host: bytes) -> bool:

@@ -21,6 +21,7 @@ _STATUS_BY_CODE: Mapping[str, int] = {
     "too_large": 413,
     "unsupported_media_type": 415,
     "foreign_host": 421,
+    "upgrade_required": 426,
     "overloaded": 503,
 }
 _STATUS_BY_CLASS: tuple[tuple[type[HerdrError], int], ...] = (

@@ -14,7 +14,9 @@ from herdr.event import Name
 LIMIT_MAX = 1000
 LIMIT_DEFAULT = EVENTS_MAX
 ATTRS_MAX = 32  # what rules may match on; a subscriber with more is not described but logged
-QUERY_MAX = 16 * 1024  # bytes; uvicorn's own bound is 64 KiB
+ATTR_LENGTH_MAX = 1024  # characters of a name or a value; rules match them with globs, which are no longer
+SEQ_DIGITS_MAX = 19  # of the largest 64-bit number
+QUERY_MAX = 16 * 1024  # bytes, also of a `follow` frame; uvicorn's own bound is 64 KiB
 
 _FIELDS = {
     "type": "type",
@@ -81,14 +83,31 @@ def _build(pairs: Iterable[tuple[str, str]]) -> Query:
         else:
             known = ", ".join([*_FIELDS, "as", "after", "limit", "attr.NAME"])
             raise InvalidInput(f"{name[:80]!r} is not a filter; there are {known}", "bad_filter")
-    if len(attrs) > ATTRS_MAX:
-        raise InvalidInput(f"{len(attrs)} attributes, the most is {ATTRS_MAX}", "bad_filter")
+    check_attributes(attrs)
     selection = Selection(
         **{name: tuple(values) for name, values in filters.items()},
         target=_target(single.get("as")),
         attrs=tuple(sorted(attrs.items())),
     )
     return Query(selection, single.get("after"), _limit(single.get("limit")))
+
+
+def check_attributes(attrs: Mapping[str, str]) -> None:
+    """Raise InvalidInput when a subscriber describes itself with too much."""
+    if len(attrs) > ATTRS_MAX:
+        raise InvalidInput(f"{len(attrs)} attributes, the most is {ATTRS_MAX}", "bad_filter")
+    long = next((n for n, value in attrs.items() if max(len(n), len(value)) > ATTR_LENGTH_MAX), None)
+    if long is not None:
+        raise InvalidInput(
+            f"the attribute {long[:80]!r} has more than {ATTR_LENGTH_MAX} characters", "bad_filter"
+        )
+
+
+def parse_seq(text: str) -> int:
+    """Read the `seq` of a path such as `/v1/events/7`; raises InvalidInput for what is no number."""
+    if not (text.isascii() and text.isdigit() and len(text) <= SEQ_DIGITS_MAX):
+        raise InvalidInput(f"{text[:40]!r} is not the seq of an event, a whole number from 1")
+    return int(text)
 
 
 def _target(name: str | None) -> str | None:

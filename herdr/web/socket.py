@@ -1,5 +1,6 @@
 """The sending side of one WebSocket, shared by its channels."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -21,24 +22,28 @@ class Socket:
     def __init__(
         self, send: Send, now: Callable[[], float], binary: bool, abort: Callable[[], None] | None
     ) -> None:
-        self.written_at = now()
         self.writing_since: float | None = None
+        """When the frame that is being written began; those of other channels wait behind it."""
+        self._turn = asyncio.Lock()
+        self._closed = False
         self._send = send
         self._now = now
         self._binary = binary
         self._abort = abort
 
     async def write(self, frame: bytes) -> None:
-        """Send one frame, given as JSON; waits while the client takes nothing."""
-        self.writing_since = self._now()
-        try:
-            if self._binary:
-                await self._send({"type": "websocket.send", "bytes": to_msgpack(frame)})
-            else:
-                await self._send({"type": "websocket.send", "text": frame.decode()})
-        finally:
-            self.writing_since = None
-        self.written_at = self._now()
+        """Send one frame, given as JSON; waits while the client takes nothing. Raises OSError after a goodbye."""
+        async with self._turn:
+            if self._closed:
+                raise ConnectionResetError("the goodbye has been said")
+            self.writing_since = self._now()
+            try:
+                if self._binary:
+                    await self._send({"type": "websocket.send", "bytes": to_msgpack(frame)})
+                else:
+                    await self._send({"type": "websocket.send", "text": frame.decode()})
+            finally:
+                self.writing_since = None
 
     async def answer(self, frame: dict[str, Any]) -> None:
         """Send one small frame."""
@@ -53,6 +58,7 @@ class Socket:
     async def say_goodbye(self, retry_ms: int) -> None:
         """Tell the client when to come back, and close."""
         await self.answer({"op": "bye", "retry_ms": retry_ms})
+        self._closed = True
         await self._send({"type": "websocket.close", "code": SERVICE_RESTART, "reason": "the gateway stops"})
 
     def abort(self) -> None:

@@ -3,14 +3,14 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from herdr.clock import Clock
 
 KEEP_ALIVE_S = 15.0  # below the 30 to 60 s after which proxies and NATs drop silent connections
 RETRY_MIN_MS, RETRY_SPREAD_MS = 2000, 1000  # spread, so that a restart does not bring everyone back at once
-GOODBYE_S = 1.0  # for streams to take their last word; a stop may last 5 s in all
+GOODBYE_S = 2.5  # for last receipts (`connect.RECEIPTS_S`) and last words; a stop may last 6 s in all
 BUSY_RETRY_MIN_MS, BUSY_RETRY_SPREAD_MS = 5000, 10_000
 
 _log = logging.getLogger("herdr.web")
@@ -21,7 +21,7 @@ class Stream(Protocol):
 
     @property
     def written_at(self) -> float:
-        """Monotonic seconds of the last finished write."""
+        """Monotonic seconds of the last finished write; of several channels, of the one that is silent longest."""
         ...
 
     @property
@@ -38,23 +38,45 @@ class Stream(Protocol):
         ...
 
 
+class Talker(Protocol):
+    """One open WebSocket, whether it follows or not."""
+
+    async def say_goodbye(self) -> None:
+        """Answer what is under way, say the last word and close."""
+        ...
+
+
 class Streams:
-    """Registry of the streams that count towards `max_connections`."""
+    """Registry of the streams that count towards `max_connections`, and of all WebSockets."""
 
     def __init__(self, limit: int, stall_s: float, clock: Clock, random: Callable[[], float]) -> None:
         self.stopping = False
         self.sse = 0
-        self.websocket = 0
         self._limit = limit
         self._stall_s = stall_s
         self._clock = clock
         self._random = random
         self._open: set[Stream] = set()
+        self._talkers: set[Talker] = set()
         self._all_left = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def websocket(self) -> int:
+        """How many WebSockets are open."""
+        return len(self._talkers)
+
+    @contextlib.contextmanager
+    def connected(self, talker: Talker) -> Iterator[None]:
+        """Count a WebSocket in for as long as the context lasts."""
+        self._talkers.add(talker)
+        try:
+            yield
+        finally:
+            self._talkers.discard(talker)
 
     def start(self) -> None:
         """Start the one heartbeat that serves all streams."""
@@ -65,9 +87,14 @@ class Streams:
         self.stopping = True
         for stream in tuple(self._open):
             stream.poke()
+        leaving = [talker.say_goodbye() for talker in self._talkers]
         if self._open:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._all_left.wait(), GOODBYE_S)
+            leaving.append(self._left())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*leaving, return_exceptions=True), GOODBYE_S)
+
+    async def _left(self) -> None:
+        await self._all_left.wait()
 
     def stop(self) -> None:
         """End the heartbeat."""
@@ -99,14 +126,18 @@ class Streams:
         """Return monotonic seconds."""
         return self._clock.monotonic()
 
+    def look_round(self) -> None:
+        """Cut those who have stalled, and wake those who have been silent."""
+        now = self.now()
+        for stream in tuple(self._open):
+            if stream.writing_since is not None:
+                if now - stream.writing_since > self._stall_s:
+                    _log.info("a stream has taken nothing for %g s and is cut", self._stall_s)
+                    stream.abort()
+            elif now - stream.written_at >= KEEP_ALIVE_S:
+                stream.poke()
+
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(1)  # a heartbeat is a clock: this is the one place that polls
-            now = self.now()
-            for stream in tuple(self._open):
-                if stream.writing_since is not None:
-                    if now - stream.writing_since > self._stall_s:
-                        _log.info("a stream has taken nothing for %g s and is cut", self._stall_s)
-                        stream.abort()
-                elif now - stream.written_at >= KEEP_ALIVE_S:
-                    stream.poke()
+            self.look_round()

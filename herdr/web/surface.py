@@ -115,6 +115,17 @@ async def not_found(scope: Scope, receive: Receive, send: Send) -> None:
     await _refuse(scope, send, Refused("not_found", f"nothing is at {scope['path'][:200]}; {hint}"))
 
 
+class UpgradeRequired:
+    """Answers plain HTTP on the path of a WebSocket."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Say what the path takes."""
+        detail = (
+            f"{scope['path']} is a WebSocket; ask with `Upgrade: websocket`, or follow over GET /v1/events"
+        )
+        await _refuse(scope, send, Refused("upgrade_required", detail, {"upgrade": "websocket"}))
+
+
 def build_methods(endpoints: Sequence[Endpoint], access: Access) -> dict[str, Methods]:
     """Group endpoints by path."""
     paths = dict.fromkeys(endpoint.path for endpoint in endpoints)
@@ -125,4 +136,5 @@ def starlette_routes(by_path: dict[str, Methods], websockets: dict[str, Any]) ->
     """Return Starlette's routes; methods are judged by `Methods`, so that 405 is a problem too."""
     routes: list[BaseRoute] = [Route(path, app) for path, app in by_path.items()]
     routes.extend(WebSocketRoute(path, app) for path, app in websockets.items())
+    routes.extend(Route(path, UpgradeRequired()) for path in websockets)
     return routes

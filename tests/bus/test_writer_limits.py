@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
-from buses import FaultyLog, running_bus
+from buses import FaultyLog, running_bus, until
 
 from herdr.bus import intake as intake_module
 from herdr.bus import versions as versions_module
@@ -46,8 +46,7 @@ async def test_a_stop_with_a_failing_log_ends(
     async with running_bus(log, settings={"debounce_ms": 1}) as bus:
         bus._writer._retry_s = 0.0
         await bus.publisher.publish([draft(1, "file.changed", subject="a.py")], "a")
-        while bus.failure is None:
-            await asyncio.sleep(0)
+        await until(lambda: bus.failure is not None)
         async with asyncio.timeout(20):
             await bus.stop()
     assert "1 deferred events are lost" in caplog.text
@@ -83,8 +82,7 @@ async def test_the_oldest_values_are_committed_first() -> None:
     async with running_bus(log) as bus:
         log.held = asyncio.Event()
         first = asyncio.create_task(bus.publisher.publish([draft(0)], "a"))
-        while bus.publisher.depths == (0, 0, 0):
-            await asyncio.sleep(0)
+        await until(lambda: bus.publisher.depths != (0, 0, 0))
         waiting = [asyncio.create_task(bus.remember("note", f"{n:04}", b"1")) for n in range(600)]
         for _ in range(10):
             await asyncio.sleep(0)

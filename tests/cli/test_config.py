@@ -50,13 +50,32 @@ def herdr(tmp_path: Path) -> Run:
 
 def test_check_says_ok_and_what_is_set(herdr: Run) -> None:
     done = herdr("config", "check", "good.yaml", HERDR_GATEWAY_BUS__P2_PER_S="5")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "ok: good.yaml, 11 set by the file, 1 set by the environment, 1 routes, 2 tokens\n"
+    assert done.returncode == 0
+    assert done.stdout == "ok: good.yaml (12 values set, 1 by the environment, 1 route, 2 tokens)\n"
+
+
+def test_check_of_one_value_and_two_rules(herdr: Run, tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("server: {port: 1}\n")
+    assert herdr("config", "check", "one.yaml").stdout == "ok: one.yaml (1 value set)\n"
+    (tmp_path / "two.yaml").write_text("routes: [{event: a, target: b}, {event: c, target: d}]\n")
+    assert herdr("config", "check", "two.yaml").stdout == "ok: two.yaml (4 values set, 2 routes)\n"
+
+
+def test_check_warns_of_short_tokens_and_never_shows_them(herdr: Run) -> None:
+    done = herdr("config", "check", "good.yaml")
+    assert [line.partition(" characters")[0] for line in done.stderr.splitlines()] == [
+        "herdr: warning: auth.tokens: the token of 'ci' has 7",
+        "herdr: warning: auth.tokens: the token of 'dev' has 6",
+    ]
+    assert "hunter2" not in done.stderr
+    (warning,) = json.loads(herdr("config", "check", "--json", "good.yaml", DEV_TOKEN="x" * 16).stdout)[
+        "warnings"
+    ]
+    assert "'ci'" in warning
 
 
 def test_check_without_a_file_looks_at_the_environment(herdr: Run) -> None:
-    assert "no file" in herdr("config", "check").stdout
-    assert "every value at its default" in herdr("config", "check").stdout
+    assert herdr("config", "check").stdout == "ok: no file (0 values set)\n"
     assert herdr("config", "check", HERDR_GATEWAY_CONFIG="broken.yaml").returncode == 1
     assert herdr("config", "check", "--config", "broken.yaml").returncode == 1
 
@@ -82,7 +101,11 @@ def test_check_as_json(herdr: Run) -> None:
         "path": "server.prot",
         "message": "unknown key; did you mean port?",
     }
-    assert json.loads(herdr("config", "check", "--json", "good.yaml").stdout) == {"ok": True, "problems": []}
+    assert json.loads(herdr("config", "check", "--json").stdout) == {
+        "ok": True,
+        "problems": [],
+        "warnings": [],
+    }
 
 
 def test_show_is_yaml_that_loads_to_the_same(herdr: Run, tmp_path: Path) -> None:
@@ -125,7 +148,7 @@ def test_schema_is_json(herdr: Run) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "the following arguments are required: COMMAND"),
+        (("help", "confg"), "unknown command 'confg'; did you mean config?"),
         (("confg",), "unknown command 'confg'; did you mean config?"),
         (("config", "chek"), "unknown part 'chek'; did you mean check?"),
         (("config", "show", "--orign"), "unknown option --orign; did you mean --origin?"),
@@ -144,7 +167,19 @@ def test_a_wrong_command_line_exits_with_2(herdr: Run, args: tuple[str, ...], me
 
 def test_version_and_help(herdr: Run) -> None:
     assert herdr("--version").stdout == f"herdr {__version__}\n"
-    assert "check, show or describe the configuration" in herdr("--help").stdout
+    shown = herdr("--help").stdout
+    assert "check, show or describe the configuration" in shown
+    assert herdr("help").stdout == shown
+    assert herdr("help", "publish").stdout == herdr("publish", "--help").stdout != shown
+    bare = herdr()
+    assert (bare.returncode, bare.stdout, bare.stderr) == (2, "", shown)
+
+
+def test_an_option_and_what_it_means_stand_on_one_line(herdr: Run) -> None:
+    assert "    workspace    watch folders" in herdr("help").stdout.splitlines()
+    lines = herdr("help", "serve").stdout.splitlines()
+    (line,) = (line for line in lines if line.startswith("  --log-format {text,json} "))
+    assert line.endswith("else json")
 
 
 def test_a_reader_that_goes_away_is_no_error(herdr: Run) -> None:

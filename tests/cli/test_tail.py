@@ -90,7 +90,17 @@ def test_wrong_arguments_are_explained(shared: Cli, nowhere: Cli) -> None:
 def test_a_gap_is_told(herdr: Cli) -> None:
     publish(herdr, "a.b")
     done = herdr("tail", "--after", "999999", "--count", "1", "--json")
-    assert done.stderr.startswith("herdr: gap (rewound): ")
+    assert done.stderr == (
+        "herdr: gap: the log ends at 1, before your cursor: it was reset or restored; "
+        "going on from the oldest retained\n"
+    )
+    assert json.loads(done.stdout.splitlines()[0])["seq"] == 1
+
+
+def test_a_cursor_of_another_log_is_told(herdr: Cli) -> None:
+    publish(herdr, "a.b")
+    done = herdr("tail", "--after", "00000000:1-1-1", "--count", "1", "--json")
+    assert done.stderr.startswith("herdr: gap: this is another log than your cursor's")
     assert json.loads(done.stdout.splitlines()[0])["seq"] == 1
 
 

@@ -12,9 +12,17 @@ def test_a_folder_is_added_listed_and_removed(herdr: Cli) -> None:
     assert header.split() == ["name", "path", "status", "files", "note"]
     assert row.split()[:2] == ["shop", str(herdr.cwd / "shop")]
     assert "workspace    shop: " in herdr("status").stdout
+    wait_until_watching(herdr)
+    assert herdr("workspace", "list").stdout.splitlines()[1].split()[2:] == ["watching", "0", "-"]
+    assert "0 files" in herdr("status").stdout
     removed = herdr("workspace", "remove", "shop")
     assert (removed.returncode, removed.stdout) == (0, "")
     assert herdr("workspace", "list", "--json").stdout == ""
+
+
+def wait_until_watching(herdr: Cli) -> None:
+    while json.loads(herdr("workspace", "list", "--json").stdout)["status"] != "watching":
+        pass
 
 
 def test_what_happens_in_it_is_published(herdr: Cli) -> None:

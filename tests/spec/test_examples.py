@@ -22,6 +22,7 @@ from herdr.web.query import parse_fields
 from herdr.web.sse import event_json, gap_block, keep_alive, page_block, start_block, synthetic_block
 
 EXAMPLES = Path(__file__).parent.parent.parent / "spec" / "examples"
+DATA_MAX = 1024 * 1024
 
 
 def examples(name: str) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def each(name: str) -> list[Any]:
 
 @pytest.mark.parametrize("draft", each("drafts"))
 def test_a_draft_is_taken(draft: dict[str, Any]) -> None:
-    (taken,), single = parse_body(json.dumps(draft).encode())
+    (taken,), single = parse_body(json.dumps(draft).encode(), DATA_MAX)
     assert single
     kept = json.loads(msgspec.json.encode(taken))
     assert {name: kept.get(name) for name in draft} == draft
@@ -45,7 +46,7 @@ def test_a_draft_is_taken(draft: dict[str, Any]) -> None:
 @pytest.mark.parametrize("example", each("drafts-refused"))
 def test_a_wrong_draft_is_refused_with_its_field(example: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parse_body(json.dumps(example["draft"]).encode())
+        parse_body(json.dumps(example["draft"]).encode(), DATA_MAX)
     assert example["field"] in [error.field.partition("[")[0] for error in refused.value.errors]
 
 
@@ -81,7 +82,7 @@ def test_a_receipt_looks_as_shown(receipt: dict[str, Any]) -> None:
 @pytest.mark.parametrize("frame", each("client-frames"))
 def test_a_client_frame_is_taken(frame: dict[str, Any]) -> None:
     try:
-        parsed = parse_frame(json.dumps(frame).encode())
+        parsed = parse_frame(json.dumps(frame).encode(), DATA_MAX)
     except BadFrame as bad:
         assert bad.error.code == "unsupported", f"{frame['op']}: {bad.error.detail}"
         return

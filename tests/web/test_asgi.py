@@ -92,7 +92,7 @@ async def test_values_and_errors_leave_as_json() -> None:
     await respond_problem(wire.reply, Refused("overloaded", "too much", {"retry-after": "7"}))
     await respond_problem(wire.reply, InvalidInput("no", "bad_cursor"))
     (made, overloaded, invalid) = wire.wholes
-    assert made == (201, b'{"a":1}', [(b"content-type", b"application/json"), (b"x", b"y")])
+    assert made == (201, b'{"a":1}\n', [(b"content-type", b"application/json"), (b"x", b"y")])
     assert overloaded[0] == 503
     assert dict(overloaded[2]) == {b"content-type": b"application/problem+json", b"retry-after": b"7"}
     assert (invalid[0], json.loads(invalid[1])["code"]) == (400, "bad_cursor")

@@ -2,6 +2,7 @@ import base64
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,10 +15,17 @@ from hypothesis import strategies as st
 
 from herdr.errors import FieldError, InvalidInput
 from herdr.event import Draft
+from herdr.web import cloudevents
 from herdr.web.asgi import Scope
-from herdr.web.cloudevents import is_binary, parse_batch, parse_binary, parse_structured
-from herdr.web.drafts import EVENTS_MAX, parse_body
+from herdr.web.cloudevents import is_binary
+from herdr.web.drafts import EVENTS_MAX
+from herdr.web.drafts import parse_body as parse_any_body
 
+DATA_MAX = 1024 * 1024
+parse_batch = partial(cloudevents.parse_batch, data_max=DATA_MAX)
+parse_binary = partial(cloudevents.parse_binary, data_max=DATA_MAX)
+parse_structured = partial(cloudevents.parse_structured, data_max=DATA_MAX)
+parse_body = partial(parse_any_body, data_max=DATA_MAX)
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 MINIMAL = {"specversion": "1.0", "id": "1", "source": "ci", "type": "test.failed"}
 FULL = {

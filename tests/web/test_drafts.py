@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,9 +18,13 @@ from herdr.web.drafts import (
     asks_for_p0,
     check_sizes,
     encode_receipts,
-    parse_body,
-    parse_lines,
 )
+from herdr.web.drafts import parse_body as parse_any_body
+from herdr.web.drafts import parse_lines as parse_any_lines
+
+DATA_MAX = 1024 * 1024
+parse_body = partial(parse_any_body, data_max=DATA_MAX)
+parse_lines = partial(parse_any_lines, data_max=DATA_MAX)
 
 GOOD = {"type": "test.failed"}
 
@@ -285,6 +290,27 @@ def test_a_request_holds_a_thousand_events_at_most(parse: Callable[[bytes], Any]
     assert refused(parse, body(EVENTS_MAX + 1)).code == "too_many_events"
 
 
+@pytest.mark.parametrize(
+    ("parse", "event", "between"),
+    [
+        (parse_body, b"{}", b","),
+        (parse_body, b"1", b","),
+        (parse_lines, b"{}", b"\n"),
+        (parse_lines, b"1", b"\n "),
+    ],
+)
+def test_too_many_are_refused_before_any_is_decoded(
+    parse: Callable[[bytes], Any], event: bytes, between: bytes
+) -> None:
+    """They are wrong as well: whoever had decoded the first one would say so."""
+    body = between.join([event] * (EVENTS_MAX + 1))
+    assert refused(parse, b"[%s]" % body if parse is parse_body else body).code == "too_many_events"
+
+
+def test_blank_lines_do_not_count() -> None:
+    assert len(parse_lines(b"\n \t\r\n" * EVENTS_MAX + b' {"type":"a"} \r\n' + b"\n" * EVENTS_MAX)) == 1
+
+
 def test_lines_may_be_none() -> None:
     assert parse_lines(b"") == parse_lines(b"\n\r\n \n") == []
 
@@ -299,6 +325,18 @@ def test_a_payload_over_the_limit_is_too_large() -> None:
     with pytest.raises(InvalidInput) as error:
         check_sizes(drafts, 4)
     assert (error.value.code, [e.index for e in error.value.errors]) == ("too_large", [1])
+
+
+def test_what_is_too_large_is_not_looked_at() -> None:
+    body = b'[{"type":"a","data":1e999},{"type":"lock.a","data":"%s"}]' % (b"x" * 100)
+    with pytest.raises(InvalidInput) as error:
+        parse_any_body(body, 100)
+    assert (error.value.code, [e.index for e in error.value.errors]) == ("too_large", [1])
+
+
+def test_of_many_mistakes_in_what_can_be_decoded_only_so_many_are_listed_too() -> None:
+    wrong = b",".join([b'{"type":"lock.a"}'] * (ERRORS_SHOWN_MAX + 30))
+    assert len(refused(parse_body, b"[%s]" % wrong).errors) == ERRORS_SHOWN_MAX
 
 
 def test_a_wish_for_p0_is_seen() -> None:

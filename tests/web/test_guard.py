@@ -103,3 +103,21 @@ def test_a_foreign_origin_is_refused_and_told_the_setting(origin: bytes) -> None
     with pytest.raises(Refused, match=r"server\.allowed_hosts") as error:
         GUARD.check(scope((b"host", b"localhost"), (b"origin", origin)))
     assert (error.value.code, status_of(error.value)) == ("foreign_origin", 403)
+
+
+@pytest.mark.parametrize("site", [b"same-origin", b"same-site", b"none"])
+def test_own_pages_and_typed_addresses_pass(site: bytes) -> None:
+    assert code_of(GUARD, (b"host", b"localhost"), (b"sec-fetch-site", site)) is None
+
+
+def test_a_get_that_another_site_caused_is_refused() -> None:
+    """`<img src="http://localhost:8787/v1/events?as=x">` on any page: no Origin, but this."""
+    with pytest.raises(Refused) as error:
+        GUARD.check(scope((b"host", b"localhost"), (b"sec-fetch-site", b"cross-site")))
+    assert (error.value.code, status_of(error.value)) == ("foreign_origin", 403)
+
+
+def test_a_page_of_an_allowed_host_may_be_of_another_site() -> None:
+    site, own = (b"sec-fetch-site", b"cross-site"), (b"origin", b"http://box.example")
+    assert code_of(GUARD, (b"host", b"localhost"), site, own) is None
+    assert code_of(GUARD, (b"host", b"localhost"), site, (b"origin", b"http://evil")) == "foreign_origin"

@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 from herdr.bus.select import Selection
 from herdr.errors import InvalidInput
-from herdr.web.query import ATTRS_MAX, LIMIT_DEFAULT, LIMIT_MAX, QUERY_MAX, parse_fields, parse_query
+from herdr.web.query import (
+    ATTR_LENGTH_MAX,
+    ATTRS_MAX,
+    LIMIT_DEFAULT,
+    LIMIT_MAX,
+    QUERY_MAX,
+    check_attributes,
+    parse_fields,
+    parse_query,
+    parse_seq,
+)
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20)
 
@@ -78,6 +88,8 @@ def test_a_good_limit_is_taken(text: str, limit: int) -> None:
         (b"type=\xff", "not percent-encoded UTF-8"),
         (b"type=" + b"a" * QUERY_MAX, "longer than"),
         (b"&".join(b"attr.n%d=1" % n for n in range(ATTRS_MAX + 1)), "attributes, the most is"),
+        (b"attr.n=" + b"x" * (ATTR_LENGTH_MAX + 1), "the attribute 'n' has more than"),
+        (b"attr." + b"n" * (ATTR_LENGTH_MAX + 1) + b"=x", "the attribute 'n{80}' has more than"),
         (b"=x", "'' is not a filter"),
     ],
 )
@@ -105,3 +117,21 @@ def test_a_bad_field_is_refused(fields: dict[str, object]) -> None:
     with pytest.raises(InvalidInput) as error:
         parse_fields(fields)
     assert error.value.code == "bad_filter"
+
+
+def test_attributes_of_the_largest_size_are_taken() -> None:
+    largest = {f"{n:0{ATTR_LENGTH_MAX}}": "x" * ATTR_LENGTH_MAX for n in range(ATTRS_MAX)}
+    check_attributes(largest)
+    with pytest.raises(InvalidInput):
+        check_attributes({**largest, "one": "more"})
+
+
+def test_a_seq_is_read() -> None:
+    assert [parse_seq(text) for text in ("0", "7", "007", "9" * 19)] == [0, 7, 7, 10**19 - 1]
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1e3", "\u0661", " 1", "1.0", "9" * 20])
+def test_what_is_no_seq_is_invalid(text: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        parse_seq(text)
+    assert error.value.code == "invalid_request"

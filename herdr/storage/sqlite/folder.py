@@ -50,8 +50,8 @@ def claim(folder: Path, clock: Clock, mounts: Path = MOUNTS) -> FolderLock:
         if not isinstance(error, BlockingIOError):
             raise StartupError(unusable(folder, error)) from error
         raise StartupError(
-            f"another gateway ({holder}) uses the data folder {folder}: stop it first, "
-            "or give this one a folder of its own (bus.persist_path)"
+            f"another gateway ({holder}) uses the data folder {folder.absolute()}: stop it first, "
+            "or give this one a folder of its own (--data DIR, or bus.persist_path)"
         ) from error
     _sign(descriptor, clock)
     return FolderLock(descriptor)
