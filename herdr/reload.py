@@ -13,6 +13,9 @@ from herdr.config import ConfigError, RouteRule
 from herdr.errors import HerdrError
 
 RETRY_MIN_S, RETRY_MAX_S = 1.0, 60.0  # while the folder cannot be watched: missing, or no watches left
+LOOK_MS = (
+    2000  # a notice can be missed (a change while watches are placed, a mount without them): look anyway
+)
 
 _log = logging.getLogger("herdr.routes")
 
@@ -53,10 +56,13 @@ class RoutesFile:
                     watch_filter=self._concerns,
                     recursive=False,
                     ignore_permission_denied=True,
+                    rust_timeout=LOOK_MS,
+                    yield_on_timeout=True,
                 ):
                     pause_s = RETRY_MIN_S
-                    self._seen = _stamp(self._path)
-                    self.reload()
+                    if self._seen != (stamp := _stamp(self._path)):
+                        self._seen = stamp
+                        self.reload()
             except Exception as error:  # noqa: BLE001 - the library raises groups and types of its own
                 _log.error("%s is not watched for %g s: %s", self._path.parent, pause_s, error)
             await asyncio.sleep(pause_s)

@@ -19,7 +19,7 @@ from herdr.event import Event, id_hash
 
 RETRY_S = 0.5  # between attempts while the log fails: soon enough that nobody restarts the gateway
 IDLE_UPKEEP_S = 30.0  # an idle log still ages: retention looks at it this often
-STOP_GRACE_S = 2.0  # for a failing log to come back, when the gateway is told to stop
+STOP_GRACE_S = 1.0  # for a failing log to come back, when the gateway is told to stop
 
 T = TypeVar("T")
 

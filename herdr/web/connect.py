@@ -32,7 +32,7 @@ from herdr.web.socket import Socket
 from herdr.web.streams import Streams
 
 PUBLISHES_MAX = 64  # frames of one connection that wait for their commit; then its socket is not read
-RECEIPTS_S = 2.0  # that a goodbye waits for them: a commit takes milliseconds, a failing log for ever
+RECEIPTS_S = 1.0  # that a goodbye waits for them: a commit takes milliseconds, a failing log for ever
 
 _encode = msgspec.json.Encoder().encode
 

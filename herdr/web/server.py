@@ -17,7 +17,7 @@ from herdr.web.asgi import ABORT, NO_CONTENT, WRITE_WHOLE, Headers, Scope
 from herdr.web.problems import CONTENT_TYPE, Refused, problem_of
 
 HEADER_MAX = 32 * 1024  # bytes of one request's header; llhttp itself has no bound
-GRACE_S = 3  # for requests under way, within the 6 s that a stop may take in all
+GRACE_S = 2  # for requests under way, within the 5 s that a stop may take in all
 CONNECTIONS_MAX = 10_000  # sockets of all kinds; below the usual limit of open files once raised
 SWEEP_S = 0.5  # how often slow senders are looked for
 
