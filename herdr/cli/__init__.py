@@ -1,1 +1,1 @@
-"""cli."""
+"""The `herdr` command: one module for each group of subcommands."""
