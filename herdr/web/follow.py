@@ -47,6 +47,9 @@ class FollowEvents:
         if not _wants_stream(scope):
             await self._send_page(send, query, after)
             return
+        if scope["method"] == "HEAD":
+            await send.whole(200, b"", SSE_HEADERS)
+            return
         stream = EventStream(self._streams, send, scope)
         if not self._streams.enter(stream):
             await self._turn_away(send)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from herdr.web.asgi import ABORT, NO_CONTENT, WRITE_WHOLE, Headers, Scope
@@ -89,7 +89,7 @@ class GatewayProtocol(HttpToolsProtocol):
         cycle.response_started = cycle.response_complete = True
         if cycle.disconnected:
             return True
-        lines = [b"HTTP/1.1 %d \r\n" % status]
+        lines = [STATUS_LINE[status]]
         for name, value in (*self.server_state.default_headers, *headers):
             if name == b"connection":  # nobody says anything but `close`
                 cycle.keep_alive = False
@@ -130,9 +130,10 @@ class GatewayProtocol(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             problem = problem_of(Refused(code, detail))
             body = msgspec.json.encode(msgspec.structs.replace(problem, status=status))
-            head = f"HTTP/1.1 {status} \r\ncontent-type: {CONTENT_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            head = f"content-type: {CONTENT_TYPE}\r\ncontent-length: {len(body)}\r\n"
             head += "retry-after: 1\r\n" if status == 503 else ""
-            self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+            head += "connection: close\r\n\r\n"
+            self.transport.write(STATUS_LINE[status] + head.encode() + body)
         self.transport.close()
 
 
@@ -141,7 +142,8 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         """Serve the connection."""
-        self.scope["herdr.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        scope: Scope = self.scope  # type: ignore[assignment]
+        scope[ABORT] = self.transport.abort
         await super().run_asgi()
 
 
