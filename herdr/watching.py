@@ -17,7 +17,7 @@ from herdr.context.watch.report import WorkspaceEvent
 from herdr.context.watch.status import Settings
 from herdr.context.watch.watcher import Watcher
 from herdr.errors import InvalidInput, LogUnavailable, NotFound
-from herdr.event import Draft
+from herdr.event import Draft, Name
 
 SOURCE = "watcher"
 RETRY_S = 1.0  # while the log fails; the watcher keeps what it has to say until then
@@ -80,7 +80,7 @@ class Watching:
                 f"{path[:200]!r} is not the absolute path of a folder that the gateway can see",
                 "bad_workspace",
             )
-        name = name or folder.name or "root"
+        name = name or _name_of(folder)
         if name in self._running:
             raise InvalidInput(f"a workspace called {name!r} is watched already", "workspace_exists")
         if len(self._running) >= WORKSPACES_MAX:
@@ -175,3 +175,13 @@ def _is_folder(path: Path) -> bool:
 def _report_crash(task: "asyncio.Task[None]") -> None:
     if not task.cancelled() and task.exception() is not None:
         _log.error("%s has ended by an error", task.get_name(), exc_info=task.exception())
+
+
+def _name_of(folder: Path) -> str:
+    """Return the name that a folder gives its workspace; raises InvalidInput when it cannot be one."""
+    try:
+        return msgspec.convert(folder.name or "root", Name)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            "the folder's own name cannot be a workspace's; give it another with `name`", "bad_workspace"
+        ) from None

@@ -12,6 +12,7 @@ CONTENT_TYPE = "application/problem+json"
 TYPE_BASE = "urn:herdr:problem:"
 
 _STATUS_BY_CODE: Mapping[str, int] = {
+    "bad_request": 400,
     "unauthorized": 401,
     "missing_scope": 403,
     "foreign_origin": 403,

@@ -6,6 +6,7 @@ import functools
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -19,6 +20,11 @@ from herdr.web.problems import CONTENT_TYPE, Refused, problem_of
 HEADER_MAX = 32 * 1024  # bytes of one request's header; llhttp itself has no bound
 GRACE_S = 2  # for requests under way, within the 5 s that a stop may take in all
 CONNECTIONS_MAX = 10_000  # sockets of all kinds; below the usual limit of open files once raised
+PIPELINE_MAX = 1000  # requests of one connection that wait for earlier answers; a few KiB each
+HANDSHAKE_LINE_MAX, HANDSHAKE_LINES_MAX = (
+    8000,
+    120,
+)  # a little less than websockets takes: 8,192 bytes, 128 lines
 SWEEP_S = 0.5  # how often slow senders are looked for
 
 
@@ -29,8 +35,8 @@ class Deadlines(msgspec.Struct, frozen=True):
     body_s: float
 
 
-class HeaderTooLarge(Exception):
-    """Ends the parsing of a connection's bytes; its answer has been written."""
+class Enough(Exception):
+    """Ends the parsing of a connection's bytes; what is to be said has been said."""
 
 
 class GatewayProtocol(HttpToolsProtocol):
@@ -39,6 +45,8 @@ class GatewayProtocol(HttpToolsProtocol):
     head_bytes = 0
     receiving_since: float | None = None
     in_body = False
+    last_words = b""
+    """The refusal with which the connection ends."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to expect a request."""
@@ -62,12 +70,25 @@ class GatewayProtocol(HttpToolsProtocol):
         scope: Scope = self.scope  # type: ignore[assignment]
         scope[ABORT] = self.transport.abort
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header's field; one that comes after the body is counted, and dropped unread."""
+        if not self.in_body:
+            super().on_header(name, value)
+            return
+        self.head_bytes += len(name) + len(value)
+        if self.head_bytes > HEADER_MAX:
+            self.refuse_header()
+            raise Enough
+
     def on_headers_complete(self) -> None:
         """The header is whole; the body's clock starts."""
         # One that came in a single read was not counted on its way
         if len(self.url) + sum([len(name) + len(value) for name, value in self.headers]) > HEADER_MAX:
             self.refuse_header()
-            raise HeaderTooLarge
+            raise Enough
+        if len(self.pipeline) >= PIPELINE_MAX:
+            self.refuse(400, "bad_request", f"more than {PIPELINE_MAX} requests wait for their answers")
+            raise Enough
         self.in_body = True
         self.receiving_since = self.loop.time()
         super().on_headers_complete()
@@ -82,12 +103,33 @@ class GatewayProtocol(HttpToolsProtocol):
         self.receiving_since = None
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """Begin with the next pipelined request; the socket is read again once there is none."""
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()
+        elif self.last_words and self.cycle.response_complete and not self.transport.is_closing():
+            self.transport.write(self.last_words)
+            self.transport.close()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over, unless the WebSocket library would only choke on the request."""
+        lines = [len(self.url), *(len(name) + len(value) for name, value in self.headers)]
+        if len(lines) > HANDSHAKE_LINES_MAX or max(lines) > HANDSHAKE_LINE_MAX:
+            self.refuse_header()
+        elif any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers):
+            self.refuse(400, "bad_request", "a WebSocket handshake has no body")
+        elif self.cycle is not None and not self.cycle.response_complete:
+            self.refuse(400, "bad_request", "a WebSocket handshake waits for earlier answers")
+        else:
+            super().handle_websocket_upgrade()
+
     def write_whole(self, cycle: RequestResponseCycle, status: int, body: bytes, headers: Headers) -> bool:
         """Write head and body of a request's answer in one piece (see `Reply`)."""
         if cycle.response_started or self.flow.write_paused or cycle.scope["method"] == "HEAD":
             return False
         cycle.response_started = cycle.response_complete = True
-        if cycle.disconnected:
+        if cycle.disconnected or self.transport.is_closing():
             return True
         lines = [STATUS_LINE[status]]
         for name, value in (*self.server_state.default_headers, *headers):
@@ -124,21 +166,49 @@ class GatewayProtocol(HttpToolsProtocol):
         self.refuse(431, "too_large", f"the request's header is larger than {HEADER_MAX} bytes")
 
     def refuse(self, status: int, code: str, detail: str) -> None:
-        """Write a problem and hang up; the first one counts."""
-        if self.transport.is_closing():
+        """Write a problem and hang up; the first one counts.
+
+        Where an earlier request is whole and waits for its answer, that goes out first.
+        """
+        if self.transport.is_closing() or self.last_words:
             return
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            problem = problem_of(Refused(code, detail))
-            body = msgspec.json.encode(msgspec.structs.replace(problem, status=status))
-            head = f"content-type: {CONTENT_TYPE}\r\ncontent-length: {len(body)}\r\n"
-            head += "retry-after: 1\r\n" if status == 503 else ""
-            head += "connection: close\r\n\r\n"
-            self.transport.write(STATUS_LINE[status] + head.encode() + body)
+        problem = problem_of(Refused(code, detail))
+        title = HTTPStatus(status).phrase
+        body = msgspec.json.encode(msgspec.structs.replace(problem, status=status, title=title))
+        head = f"content-type: {CONTENT_TYPE}\r\ncontent-length: {len(body)}\r\n"
+        head += "retry-after: 1\r\n" if status == 503 else ""
+        self.last_words = STATUS_LINE[status] + f"{head}connection: close\r\n\r\n".encode() + body
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or (cycle.more_body and not cycle.response_started):
+            self.transport.write(self.last_words)
+        elif not cycle.more_body:
+            self.receiving_since = None
+            self.flow.pause_reading()
+            return
         self.transport.close()
 
 
 class GatewayWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket, which the application can cut when its reader has stalled."""
+
+    opened_at = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin with the handshake."""
+        super().connection_made(transport)
+        self.opened_at = self.loop.time()
+
+    def end_if_late(self, now: float, deadlines: Deadlines) -> None:
+        """Cut a connection whose handshake does not come to an end."""
+        if not self.handshake_complete and now - self.opened_at > deadlines.header_s:
+            self.transport.abort()
+
+    def shutdown(self) -> None:
+        """Close because the gateway stops; whatever state a handshake is in must not keep it from that."""
+        if self.handshake_complete:
+            super().shutdown()
+        else:
+            self.transport.abort()
 
     async def run_asgi(self) -> None:
         """Serve the connection."""
@@ -199,7 +269,7 @@ class GatewayServer(uvicorn.Server):
             await asyncio.sleep(SWEEP_S)
             now = loop.time()
             for connection in tuple(self.server_state.connections):
-                if isinstance(connection, GatewayProtocol):
+                if isinstance(connection, GatewayProtocol | GatewayWebSocket):
                     connection.end_if_late(now, self._deadlines)
 
 
