@@ -9,7 +9,7 @@ from herdr.bus.route import RoutingTable, check_rule
 from herdr.config import RouteRule
 from herdr.errors import InvalidInput, NotFound
 
-RULES_MAX = 1000  # a table that people read; matching one event stays well under a millisecond
+RULES_MAX = 1000  # a table that people read; rules without conditions are judged once a type
 
 
 class _Stored(msgspec.Struct, omit_defaults=True):

@@ -44,7 +44,6 @@ class Snapshot(NamedTuple):
     first: int
     log_writable: bool
     store_bytes: int | None = None
-    loop_lag_s: float | None = None
 
 
 class _Reading(Collector):
@@ -85,8 +84,6 @@ def _gauges(now: Snapshot) -> Iterable[Metric]:
     )
     if now.store_bytes is not None:
         yield GaugeMetricFamily("herdr_log_size_bytes", "Size of the log's files.", now.store_bytes)
-    if now.loop_lag_s is not None:
-        yield GaugeMetricFamily("herdr_loop_lag_seconds", "How late the event loop last was.", now.loop_lag_s)
 
 
 def _counters(now: Snapshot) -> Iterable[Metric]:
