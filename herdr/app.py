@@ -1,12 +1,16 @@
 """The composition root: the only place that builds objects. Configuration in, a running gateway out."""
 
+import asyncio
 import contextlib
+import logging
 import random
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 
 from herdr import config as settings
@@ -31,6 +35,12 @@ from herdr.bus.targets import Targets
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.ids import UlidFactory, new_epoch
+from herdr.local_model.server import local_model
+from herdr.pool.pool import Pool
+from herdr.pool.prewarm import prewarm
+from herdr.pool.upstream import client_session
+from herdr.pooling import api_keys, build_pool, read_prompts
+from herdr.recording import Recording
 from herdr.storage.retention import Retention
 from herdr.storage.sqlite.folder import LOCK_NAME
 from herdr.storage.sqlite.log import SqliteLog
@@ -38,9 +48,11 @@ from herdr.watching import Watching
 from herdr.web.auth import Access, make_token
 from herdr.web.guard import Guard
 from herdr.web.health import Health
+from herdr.web.model_numbers import ModelNumbers
+from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
 from herdr.web.streams import Streams
-from herdr.web.surface import Front, build_methods, not_found, starlette_routes
+from herdr.web.surface import Endpoint, Front, build_methods, not_found, starlette_routes
 
 LOG_ENDS = ("", "-wal", "-shm")  # what SQLite calls the files of one database
 
@@ -63,9 +75,11 @@ async def gateway(
     *,
     peers_allowed: frozenset[str] | None = None,
     warnings: tuple[str, ...] = (),
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Gateway]:
     """Open everything in order, and close it in the opposite one; raises StartupError.
 
+    `environ` has the keys of the backends.
     `peers_allowed`: the only addresses that are answered while there are no tokens (None: all).
     `warnings`: what `/healthz` should say about the way that the gateway was started.
     """
@@ -82,9 +96,35 @@ async def gateway(
         watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
         closing.push_async_callback(watching.stop)
         watching.start([(w.name, Path(w.path)) for w in config.workspaces], await log.load("workspace"))
-        health = build_health(bus, log, path, streams, watching, clock, warnings)
-        app = build_front(bus, streams, health, watching, config, peers_allowed)
+        models = await closing.enter_async_context(with_local_model(config.models, path.parent))
+        session = await closing.enter_async_context(client_session())
+        new_id = UlidFactory(clock)
+        recording = Recording(bus.publisher, bus.remember, clock, models.audit, await log.load("call"))
+        pool = build_pool(models, api_keys(models, environ), session, recording, clock, new_id)
+        closing.push_async_callback(pool.stop)
+        prompts = await asyncio.to_thread(read_prompts, models.prewarm)
+        pool.start()
+        prewarming = asyncio.create_task(prewarm(pool, prompts), name="prewarm")
+        closing.callback(prewarming.cancel)
+        health = build_health(bus, log, path, streams, watching, pool, recording, clock, warnings)
+        listed = model_endpoints(pool, recording, streams, clock, new_id)
+        app = build_front(bus, streams, health, watching, listed, config, peers_allowed)
         yield Gateway(app, bus, streams, watching, health)
+
+
+@contextlib.asynccontextmanager
+async def with_local_model(
+    models: settings.ModelsSection, data: Path
+) -> AsyncIterator[settings.ModelsSection]:
+    """Start the gateway's own model server, if it has one, and yield the section with it as a backend."""
+    local = models.local
+    if local.model is None:
+        yield models
+        return
+    log = logging.getLogger("herdr.pool")
+    async with local_model(Path(local.model), local.slots, local.context, data, log) as url:
+        own = settings.Backend(settings.LOCAL_NAME, "llamacpp", url)
+        yield msgspec.structs.replace(models, backends=(own, *models.backends))
 
 
 def own_files(log: Path) -> list[Path]:
@@ -138,6 +178,8 @@ def build_health(
     path: Path,
     streams: Streams,
     watching: Watching,
+    pool: Pool,
+    recording: Recording,
     clock: Clock,
     warnings: tuple[str, ...],
 ) -> Health:
@@ -148,9 +190,11 @@ def build_health(
         return {"kind": "sqlite", "first": log.first, "head": log.head, "bytes": sum(sizes)}
 
     def extra() -> Mapping[str, Any]:
-        return {"workspaces": watching.state(), "troubles": watching.troubles(), "warnings": list(warnings)}
+        troubles = [*watching.troubles(), *pool.troubles]
+        return {"workspaces": watching.state(), "troubles": troubles, "warnings": list(warnings)}
 
-    return Health(bus, streams, started=clock.monotonic(), store=store, extra=extra)
+    numbers = ModelNumbers(pool, recording)
+    return Health(bus, streams, numbers, started=clock.monotonic(), store=store, extra=extra)
 
 
 def build_front(
@@ -158,14 +202,15 @@ def build_front(
     streams: Streams,
     health: Health,
     watching: Watching,
+    models: list[Endpoint],
     config: settings.Config,
     peers_allowed: frozenset[str] | None,
 ) -> Front:
-    """Build the web application over a running bus."""
+    """Build the web application over a running bus; `models` are the pool's endpoints."""
     tokens = [make_token(t.name, t.token or "", t.scopes) for t in config.auth.tokens]
     access = Access(tokens, None if config.auth.open else peers_allowed)
     listed = endpoints(
-        bus, streams, health, watching, config.server.body_max_bytes, config.bus.data_max_bytes
+        bus, streams, health, watching, models, config.server.body_max_bytes, config.bus.data_max_bytes
     )
     by_path = build_methods(listed, access)
     sockets = websockets(bus, streams, access, config.bus.data_max_bytes)

@@ -65,9 +65,15 @@ def build_event(
     )
 
 
-def own_draft(type_: str, data: Any, subject: str | None = None, workspace: str = "default") -> Draft:
+def own_draft(
+    type_: str,
+    data: Any,
+    subject: str | None = None,
+    workspace: str = "default",
+    session: str | None = None,
+) -> Draft:
     """Return the draft of an event that the gateway itself publishes."""
-    return Draft(type_, subject=subject, workspace=workspace, data=Raw(_encode(data)))
+    return Draft(type_, subject=subject, workspace=workspace, session=session, data=Raw(_encode(data)))
 
 
 def address(to: Iterable[str], routed: Iterable[Delivery]) -> tuple[Delivery, ...]:

@@ -93,12 +93,19 @@ class Intake:
         to: tuple[str, ...] = (),
         subject: str | None = None,
         workspace: str = "default",
+        session: str | None = None,
+        routed: bool = True,
     ) -> Event:
-        """Return an event of the gateway's own: for the named targets, and for whom the table sends it to."""
-        draft = own_draft(type_, data, subject, workspace)
+        """Return an event of the gateway's own: for the named targets, and for whom the table sends it to.
+
+        One that is not `routed` is for the named targets and ad-hoc followers alone.
+        """
+        draft = own_draft(type_, data, subject, workspace, session)
         class_, _, tags = self._kind_of(type_)
-        routed = self.table.route(Subject(draft, OWN_SOURCE, class_, tags), lane).deliveries
-        return build_event(draft, OWN_SOURCE, self._new_id(), class_, tags, lane, address(to, routed))
+        deliveries = (
+            self.table.route(Subject(draft, OWN_SOURCE, class_, tags), lane).deliveries if routed else ()
+        )
+        return build_event(draft, OWN_SOURCE, self._new_id(), class_, tags, lane, address(to, deliveries))
 
     def _kind_of(self, type_: str) -> tuple[str, Lane, tuple[str, ...]]:
         """Return the classifier's word on a type: class, lane and tags."""

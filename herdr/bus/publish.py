@@ -12,7 +12,7 @@ from herdr.bus.rates import Rate
 from herdr.bus.route import RoutingTable
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
-from herdr.event import Draft, Lane, Receipt
+from herdr.event import Draft, Event, Lane, Receipt
 
 DECODE_GATE_ROWS = 256  # one full batch: more decoded rows than that only lengthen a user's wait
 FULL_RETRY_S = 0.1  # until held events are offered again to lanes that were full
@@ -78,6 +78,22 @@ class Publisher:
         """Publish an event of the gateway's own, addressed to the named targets."""
         self._intake.offer(Pending(self._intake.own(type_, data, lane=lane, to=to), made_id=True))
         self._writer.wake()
+
+    async def record(self, events: Sequence[Event]) -> None:
+        """Commit events of the gateway's own (`own_event`) and return once they are in the log.
+
+        Raises LogUnavailable. P2 events are dropped while the lanes are full, as anybody's are.
+        """
+        submission = Submission(len(events), asyncio.get_running_loop().create_future())
+        for index, event in enumerate(events):
+            self._intake.offer(Pending(event, submission=submission, index=index, made_id=True))
+        self._writer.wake()
+        await submission.done
+
+    def own_event(self, type_: str, data: Any, *, background: bool, session: str | None = None) -> Event:
+        """Return an event of the gateway's own; one of the background is of lane P2 and not routed."""
+        lane = Lane.P2 if background else Lane.P1
+        return self._intake.own(type_, data, lane=lane, session=session, routed=not background)
 
     def use_table(self, table: RoutingTable) -> None:
         """Route what comes from now on by another table."""

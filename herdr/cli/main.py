@@ -23,8 +23,8 @@ from herdr.config.problem import did_you_mean
 from herdr.errors import HerdrError
 
 GROUPS = (
-    *("backup", "config", "exec", "publish", "redact", "restore"),
-    *("routes", "serve", "status", "tail", "workspace"),
+    *("backup", "calls", "config", "exec", "pool", "publish", "redact", "restore"),
+    *("routes", "run", "serve", "status", "tail", "workspace"),
 )
 """The commands; each is the module of its name."""
 

@@ -46,6 +46,11 @@ def add_parser(subparsers: Any) -> None:
         help="watch this folder; repeatable",
     )
     parser.add_argument(
+        "--model", type=Path, metavar="GGUF", help="run this model with llama.cpp, as a child of the gateway"
+    )
+    parser.add_argument("--slots", type=int, metavar="N", help="slots of that model (default 4)")
+    parser.add_argument("--context", type=int, metavar="N", help="tokens in each slot (default 8192)")
+    parser.add_argument(
         "--log-format", choices=["text", "json"], help="default: text on a terminal, else json"
     )
     parser.set_defaults(run=run)
@@ -68,6 +73,9 @@ def _flags(args: argparse.Namespace) -> dict[str, object]:
         "server.host": args.host,
         "server.port": args.port,
         "bus.persist_path": None if args.data is None else str(args.data / "events.db"),
+        "models.local.model": None if args.model is None else str(args.model),
+        "models.local.slots": args.slots,
+        "models.local.context": args.context,
         "workspaces+": [{"path": str(path)} for path in args.workspace] or None,
     }
 
@@ -115,7 +123,8 @@ async def _serve(
     peers: frozenset[str] | None,
 ) -> None:
     warnings = _warnings(config, peers)
-    async with gateway(config, SystemClock(), peers_allowed=peers, warnings=warnings) as parts:
+    clock = SystemClock()
+    async with gateway(config, clock, peers_allowed=peers, warnings=warnings, environ=os.environ) as parts:
         # After the data folder: who starts a second gateway should hear of that one first
         with listen(config.server.host, config.server.port) as listener:
             deadlines = Deadlines(config.server.header_timeout_s, config.server.body_timeout_s)

@@ -58,7 +58,12 @@ def has_colour(stream: TextIO) -> bool:
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under a header, each column as wide as its widest cell."""
+    for line in table_lines(header, rows):
+        print_line(line)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, each column as wide as its widest cell."""
     cells = [list(header), *([plain(cell) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    for row in cells:
-        print_line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return ["  ".join(c.ljust(width) for c, width in zip(row, widths, strict=True)).rstrip() for row in cells]

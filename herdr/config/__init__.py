@@ -2,7 +2,7 @@
 
 from herdr.config.advice import advice
 from herdr.config.load import Loaded, load, parse_routes
-from herdr.config.models import Backend, ModelsSection, Timeouts
+from herdr.config.models import LOCAL_NAME, Backend, Local, ModelsSection, Short, Timeouts
 from herdr.config.problem import ConfigError, Problem
 from herdr.config.routes import Format, MatchValue, RouteRule
 from herdr.config.sections import (
@@ -20,6 +20,7 @@ from herdr.config.sections import (
 from herdr.config.show import config_schema, plain_config, render
 
 __all__ = [
+    "LOCAL_NAME",
     "WORKSPACES_MAX",
     "AuthSection",
     "Backend",
@@ -29,6 +30,7 @@ __all__ = [
     "ContextSection",
     "Format",
     "Loaded",
+    "Local",
     "MatchValue",
     "ModelsSection",
     "Problem",
@@ -36,6 +38,7 @@ __all__ = [
     "RouteRule",
     "Scope",
     "ServerSection",
+    "Short",
     "Timeouts",
     "Token",
     "Workspace",

@@ -10,6 +10,9 @@ from herdr.config.routes import Glob
 
 SECONDS_MAX = 86_400  # a day; what is meant to last longer is not a time-out
 
+LOCAL_NAME = "local"
+"""Name of the backend that `models.local` starts."""
+
 _ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)"
 
 Seconds = Annotated[float, Meta(gt=0, le=SECONDS_MAX)]
@@ -72,6 +75,17 @@ class Backend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Literal["json_schema", "json_object"],
         Meta(description="`json_object` lowers strict schemas to JSON mode, for servers that hang on them."),
     ] = "json_schema"
+    recover_tool_calls: Annotated[
+        bool,
+        Meta(description="Find tool calls that the model left inside its text or reasoning."),
+    ] = False
+    save_slots: Annotated[
+        bool,
+        Meta(description="Save the slot of an agent that has to give way, and restore it when it returns."),
+    ] = True
+    fallback: Annotated[
+        str | None, Meta(description="Backend that takes over while this one cannot be reached.")
+    ] = None
     timeouts: Timeouts = Timeouts()
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -80,8 +94,27 @@ class Backend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             yield "concurrency", "a llamacpp backend has slots, and their number decides; remove this key"
 
 
+class Short(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where short requests without tools go: titles and summaries do not need the large model."""
+
+    backend: Annotated[
+        str | None, Meta(description="Name of the backend with the smaller model; unset sends nothing there.")
+    ] = None
+    prompt_max: Annotated[
+        int, Meta(ge=1, le=10_000_000, description="Longest prompt that counts as short, in tokens.")
+    ] = 2000
+
+
+class Local(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model server that the gateway starts and ends itself (`herdr serve --model`)."""
+
+    model: Annotated[str | None, Meta(description="A GGUF file; unset starts nothing.")] = None
+    slots: Annotated[int, Meta(ge=1, le=64, description="KV slots: conversations kept warm at once.")] = 4
+    context: Annotated[int, Meta(ge=256, le=10_000_000, description="Tokens that one slot holds.")] = 8192
+
+
 class ModelsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Backends, names, and how requests share the slots. Read and checked now, used by a later version."""
+    """Backends, names, and how requests share the slots."""
 
     backends: Annotated[tuple[Backend, ...], Meta(max_length=64)] = ()
     names: Annotated[
@@ -129,15 +162,20 @@ class ModelsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="What is recorded of each call: `full`, its `turns`, or `metadata` only."),
     ] = "turns"
     slots_per_agent: Annotated[int, Meta(ge=1, le=1024, description="Slots that one agent may hold.")] = 2
+    short: Short = Short()
+    local: Local = Local()
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield (field, what is wrong) for what the types alone cannot say."""
         if (total := sum(self.shares.values())) > 1 + 1e-9:
             yield "shares", f"the shares add up to {total:g}; together they may be at most 1"
         known = [backend.name for backend in self.backends]
-        for pattern, name in self.names.items():
-            if name not in known:
-                yield (
-                    f"names.{pattern}",
-                    f"no backend is named {name!r}; there is {', '.join(known) or 'none'}",
-                )
+        named = [(f"names.{pattern}", name) for pattern, name in self.names.items()]
+        named += [(f"backends[{i}].fallback", b.fallback) for i, b in enumerate(self.backends) if b.fallback]
+        if self.short.backend is not None:
+            named.append(("short.backend", self.short.backend))
+        for field, name in named:
+            if name not in known and not (name == LOCAL_NAME and self.local.model):
+                yield field, f"no backend is named {name!r}; there is {', '.join(known) or 'none'}"
+        if self.local.model is not None and LOCAL_NAME in known:
+            yield "local.model", f"a backend is named {LOCAL_NAME!r} already, which is this one's name"

@@ -9,10 +9,11 @@ from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
 from herdr.bus.subscriptions import Subscriptions
 from herdr.errors import HerdrError
-from herdr.web.asgi import ABORT, JSON, Headers, Receive, Reply, Scope, header, respond
+from herdr.web.asgi import ABORT, JSON, Receive, Reply, Scope, header, respond
 from herdr.web.auth import Caller
 from herdr.web.query import Query, parse_query, parse_seq
 from herdr.web.sse import (
+    SSE_HEADERS,
     event_json,
     gap_block,
     gap_data,
@@ -22,12 +23,6 @@ from herdr.web.sse import (
     synthetic_block,
 )
 from herdr.web.streams import Streams
-
-SSE_HEADERS: Headers = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store, no-transform"),
-    (b"x-accel-buffering", b"no"),  # nginx would hold small events back
-]
 
 _encode = msgspec.json.Encoder().encode
 

@@ -9,6 +9,7 @@ from herdr.event import LANE_NAMES
 from herdr.web.asgi import Headers, Receive, Reply, Scope, respond, respond_json
 from herdr.web.auth import Caller
 from herdr.web.metrics import CONTENT_TYPE, Snapshot, render
+from herdr.web.model_numbers import ModelNumbers
 from herdr.web.streams import Streams
 
 NO_STORE: Headers = [(b"cache-control", b"no-store")]
@@ -18,8 +19,18 @@ Numbers = Callable[[], Mapping[str, Any]]
 class Health:
     """Gathers the numbers of all parts. `store` and `extra` add what only the composition root knows of."""
 
-    def __init__(self, bus: Bus, streams: Streams, *, started: float, store: Numbers, extra: Numbers) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        streams: Streams,
+        models: ModelNumbers,
+        *,
+        started: float,
+        store: Numbers,
+        extra: Numbers,
+    ) -> None:
         self._bus = bus
+        self._models = models
         self._streams = streams
         self._started = started
         self._store = store
@@ -43,7 +54,10 @@ class Health:
     async def metrics(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer in Prometheus' text format."""
         await respond(
-            send, 200, render(self._snapshot()), [(b"content-type", CONTENT_TYPE.encode()), *NO_STORE]
+            send,
+            200,
+            render(self._snapshot(), self._models.metrics()),
+            [(b"content-type", CONTENT_TYPE.encode()), *NO_STORE],
         )
 
     def report(self) -> dict[str, Any]:
@@ -74,7 +88,7 @@ class Health:
                 "overloaded": publisher.dropped.get("overloaded", 0),
                 "expired": subscriptions.expired,
             },
-            "backends": [],
+            "backends": self._models.backends(),
             "store": dict(self._store()),
             **extra,
         }

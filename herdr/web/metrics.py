@@ -47,18 +47,20 @@ class Snapshot(NamedTuple):
 
 
 class _Reading(Collector):
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, more: Iterable[Metric]) -> None:
         self._snapshot = snapshot
+        self._more = more
 
     def collect(self) -> Iterable[Metric]:
         yield from _gauges(self._snapshot)
         yield from _counters(self._snapshot)
+        yield from self._more
 
 
-def render(snapshot: Snapshot) -> bytes:
-    """Return the body of `/metrics`; its content type is `CONTENT_TYPE`."""
+def render(snapshot: Snapshot, more: Iterable[Metric] = ()) -> bytes:
+    """Return the body of `/metrics`, with `more` families at its end; its content type is `CONTENT_TYPE`."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Reading(snapshot))
+    registry.register(_Reading(snapshot, more))
     return generate_latest(registry)
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 
 from herdr.errors import HerdrError, InvalidInput, LogUnavailable, NotFound
+from herdr.pool.failures import STATUSES, ModelError
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_BASE = "urn:herdr:problem:"
 
 _STATUS_BY_CODE: Mapping[str, int] = {
+    **STATUSES,
     "bad_request": 400,
     "unauthorized": 401,
     "missing_scope": 403,
@@ -79,4 +81,6 @@ def headers_of(error: HerdrError) -> list[tuple[bytes, bytes]]:
         headers.extend((name.encode(), value.encode()) for name, value in error.headers.items())
     elif isinstance(error, LogUnavailable):
         headers.append((b"retry-after", b"1"))
+    elif isinstance(error, ModelError) and error.retry_after_s is not None:
+        headers.append((b"retry-after", b"%d" % error.retry_after_s))
     return headers

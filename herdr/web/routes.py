@@ -1,6 +1,6 @@
 """The whole surface on one screen: every method and path, the scope that it asks for, and who answers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from herdr.web.api import (
     Workspaces,
     WorkspacesApi,
 )
-from herdr.web.asgi import Receive, Reply, Scope, respond
+from herdr.web.asgi import Receive, Reply, Scope, respond, respond_json
 from herdr.web.auth import Access, Caller
 from herdr.web.connect import Connect
 from herdr.web.follow import FollowEvents, GetEvent
@@ -41,9 +41,15 @@ RECEIPTS = {
 
 
 def endpoints(
-    bus: Bus, streams: Streams, health: Health, workspaces: Workspaces, body_max: int, data_max: int
+    bus: Bus,
+    streams: Streams,
+    health: Health,
+    workspaces: Workspaces,
+    models: Iterable[Endpoint],
+    body_max: int,
+    data_max: int,
 ) -> list[Endpoint]:
-    """Return every HTTP endpoint of the gateway."""
+    """Return every HTTP endpoint of the gateway; `models` are those of `herdr.web.model_routes`."""
     publish = PublishEvents(bus.publisher, body_max, data_max)
     follow = FollowEvents(bus.subscriptions, streams, bus.epoch)
     event, redact = GetEvent(bus, bus.epoch), RedactEvent(bus)
@@ -80,6 +86,8 @@ def endpoints(
         Endpoint("GET", "/v1/workspaces", FOLLOW, folders.list, "List the watched folders"),
         Endpoint("POST", "/v1/workspaces", ADMIN, folders.add, "Watch a folder", WorkspaceBody),
         Endpoint("DELETE", "/v1/workspaces/{name:path}", ADMIN, folders.remove, "Stop watching a folder"),
+        *models,
+        Endpoint("GET", "/", PUBLIC, welcome, "What this is"),
         Endpoint("GET", "/healthz", PUBLIC, health.healthz, "How the gateway is"),
         Endpoint("GET", "/livez", PUBLIC, health.livez, "Whether the process answers"),
         Endpoint("GET", "/readyz", PUBLIC, health.readyz, "Whether requests are welcome"),
@@ -92,6 +100,11 @@ def endpoints(
 def websockets(bus: Bus, streams: Streams, access: Access, data_max: int) -> dict[str, Any]:
     """Return the WebSocket applications by path."""
     return {"/v1/connect": Connect(bus, streams, access, data_max)}
+
+
+async def welcome(scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+    """Say what answers here: clients of models probe the root before they ask anything."""
+    await respond_json(send, 200, {"name": "herdr", "version": __version__, "api": "/openapi.json"})
 
 
 class Description:

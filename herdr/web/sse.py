@@ -8,6 +8,12 @@ from herdr.bus.follow import Gap
 from herdr.bus.page import Item, Page
 from herdr.event import Event, Positions
 
+SSE_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store, no-transform"),
+    (b"x-accel-buffering", b"no"),  # nginx would hold small events back
+]
+
 _encode = msgspec.json.Encoder().encode
 
 

@@ -12,12 +12,24 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from herdr.errors import HerdrError
-from herdr.web.asgi import ClientGone, Receive, Reply, Scope, Send, refuse_handshake, respond_problem
+from herdr.web.asgi import (
+    ClientGone,
+    Headers,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    refuse_handshake,
+    respond,
+    respond_problem,
+)
 from herdr.web.auth import Access, Caller
 from herdr.web.guard import Guard
 from herdr.web.problems import Refused
 
 Handler = Callable[[Scope, Receive, Reply, Caller], Awaitable[None]]
+Refuse = Callable[[HerdrError], tuple[int, bytes, Headers]]
+"""Gives an error the form that an endpoint's clients know: status, body and headers."""
 
 PUBLIC = None
 """The scope of the few endpoints that need none: health, and the description of the API."""
@@ -39,6 +51,8 @@ class Endpoint:
     response: Any = None
     answers: dict[int, str] = field(default_factory=dict)
     """Statuses beside 200 and the general errors, and what they mean."""
+    refuse: Refuse | None = None
+    """How its errors leave; without one as problems (RFC 9457)."""
 
 
 class Methods:
@@ -54,6 +68,7 @@ class Methods:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it; whatever is raised leaves as a problem."""
         reply = Reply(scope, send)
+        endpoint = None
         try:
             endpoint = self._by_method.get(scope["method"])
             if endpoint is None:
@@ -66,14 +81,22 @@ class Methods:
             await endpoint.handler(scope, receive, reply, caller)
         except HerdrError as error:
             if not reply.started:
-                await respond_problem(reply, error)
+                await _respond_error(reply, endpoint, error)
         except ClientGone:
             pass
         except Exception:
             _log.exception("a handler failed: %s %s", scope["method"], scope["path"])
             if reply.started:
                 raise
-            await respond_problem(reply, HerdrError("the gateway made a mistake; its log says which"))
+            mistake = HerdrError("the gateway made a mistake; its log says which")
+            await _respond_error(reply, endpoint, mistake)
+
+
+async def _respond_error(reply: Reply, endpoint: Endpoint | None, error: HerdrError) -> None:
+    if endpoint is None or endpoint.refuse is None:
+        await respond_problem(reply, error)
+    else:
+        await respond(reply, *endpoint.refuse(error))
 
 
 class Front:

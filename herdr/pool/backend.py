@@ -1,0 +1,125 @@
+"""What the pool needs of a backend, and the one loop that every kind of backend shares: bytes in, chunks out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from herdr.pool.chunk import Chunk, Progress
+from herdr.pool.failures import ModelError
+from herdr.pool.request import ChatRequest
+from herdr.pool.upstream import Answer, Upstream
+
+Emit = Callable[[Sequence[Chunk]], None]
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One generation."""
+
+    request: ChatRequest
+    """The canonical request."""
+    slot: int | None
+    max_tokens: int
+    prompt_estimate: int
+    verbatim: bytes | None = None
+    """The client's own body, where client and backend both speak Anthropic."""
+    headers: Mapping[str, str] = {}
+    """The client's headers, names in lower case; a backend passes on what it knows to be meant for it."""
+
+
+class Sight(NamedTuple):
+    """What a look at a backend shows."""
+
+    total: int
+    """Requests that it can run at once."""
+    context: int | None
+    """Tokens that one slot holds; None when nobody says so."""
+    vision: bool
+    restarted: bool = False
+    """Whether it has been started anew since the last look: every slot is cold."""
+
+
+class Backend(Protocol):
+    """One server that generates text."""
+
+    name: str
+    kind: str
+    url: str
+    has_slots: bool
+    """Whether its places are KV slots, which remember a prompt."""
+
+    async def look(self) -> Sight:
+        """Ask how it is; raises ModelError while it cannot take requests."""
+        ...
+
+    async def generate(self, job: Job, emit: Emit) -> None:
+        """Run one generation to its `End`; raises ModelError. Cancelling it ends the generation."""
+        ...
+
+    async def settle(self, slot: int) -> None:
+        """Return once the slot is idle; raises ModelError when the backend does not say so."""
+        ...
+
+    async def save(self, slot: int, file: int) -> bool:
+        """Save an idle slot's content to a numbered file; False when it could not."""
+        ...
+
+    async def restore(self, slot: int, file: int) -> int:
+        """Load a numbered file into an idle slot; returns the tokens that it claims to hold, 0 for failure."""
+        ...
+
+    async def count(self, request: ChatRequest) -> int | None:
+        """Return the tokens of a prompt without taking a slot; None when it cannot tell."""
+        ...
+
+
+class Decoder(Protocol):
+    """Reads a backend's stream; `herdr.pool.protocols` has one for each kind."""
+
+    ended: bool
+
+    def feed(self, data: bytes) -> list[Chunk]:
+        """Return what these bytes complete; raises ModelError."""
+        ...
+
+    def finish(self) -> list[Chunk]:
+        """Return what is left when the stream ends; raises ModelError when it ended too early."""
+        ...
+
+
+class Ended(Exception):
+    """The answer is complete though the backend goes on; leaving the stream cuts it."""
+
+
+async def run_stream(
+    upstream: Upstream,
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    decoder: Decoder,
+    emit: Emit,
+    refused: Callable[[Answer], ModelError],
+) -> None:
+    """Stream one answer through a decoder."""
+    limits = upstream.limits
+    answering = False
+
+    def feed(data: bytes) -> float | None:
+        nonlocal answering
+        chunks = decoder.feed(data)
+        if chunks:
+            emit(chunks)
+            # While the prompt is evaluated, llama.cpp speaks once in 2,048 tokens
+            answering = answering or any(type(chunk) is not Progress for chunk in chunks)
+        if decoder.ended:
+            raise Ended
+        if not chunks:
+            return None
+        return limits.between_chunks_s if answering else limits.first_byte_s
+
+    try:
+        await upstream.stream(path, body, headers, feed, refused)
+    except Ended:
+        return
+    if chunks := decoder.finish():
+        emit(chunks)

@@ -1,0 +1,208 @@
+"""llama.cpp's server: KV slots, pinned by number.
+
+Always `/v1/chat/completions`: its own `/v1/messages` ignores `id_slot` (measured on b11434).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from herdr.pool.backend import Emit, Job, Sight, run_stream
+from herdr.pool.failures import ModelError
+from herdr.pool.protocols.backend.body import chat_body
+from herdr.pool.protocols.backend.decode import ChatDecoder
+from herdr.pool.protocols.backend.refusal import refusal
+from herdr.pool.request import ChatRequest
+from herdr.pool.upstream import Answer, Upstream
+
+SETTLE_FIRST_S, SETTLE_MAX_S = 0.02, 1.0  # a cancelled slot is free after 0.06 s decoding, 1.4 s in prefill
+FILE_S = 30.0  # for saving or restoring a slot; 35 MB took 0.02 s, and more than this is not worth the wait
+FILE_NAME = "herdr-slot-{:03d}.bin"  # fixed names: the folder cannot fill up
+
+_log = logging.getLogger("herdr.pool")
+
+
+class _Defaults(msgspec.Struct, frozen=True):
+    n_ctx: int = 0
+
+
+class _Modalities(msgspec.Struct, frozen=True):
+    vision: bool = False
+
+
+class _Props(msgspec.Struct):
+    total_slots: int
+    default_generation_settings: _Defaults = _Defaults()
+    modalities: _Modalities = _Modalities()
+
+
+class _Slot(msgspec.Struct):
+    id: int
+    is_processing: bool = False
+    id_task: int = -1
+
+
+class _Saved(msgspec.Struct):
+    n_saved: int = 0
+    n_restored: int = 0
+
+
+class _Counted(msgspec.Struct):
+    input_tokens: int
+
+
+_props = msgspec.json.Decoder(_Props)
+_slots = msgspec.json.Decoder(list[_Slot])
+_saved = msgspec.json.Decoder(_Saved)
+_counted = msgspec.json.Decoder(_Counted)
+
+
+class LlamaCpp:
+    """One llama.cpp server. Implements `Backend`."""
+
+    kind = "llamacpp"
+    has_slots = True
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        *,
+        model: str | None,
+        tool_calls: Literal["buffer", "stream"],
+        recover: bool,
+        lower_schema: bool,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.name = upstream.name
+        self.url = upstream.url
+        self._upstream = upstream
+        self._model = model
+        self._tool_calls = tool_calls
+        self._recover = recover
+        self._lower_schema = lower_schema
+        self._new_id = new_id
+        self._sight = Sight(0, None, False)
+        self._newest_task = -1
+        self._generated = 0
+        """Answers since the last look."""
+        self._saves = True
+        self._tells_slots = True
+
+    async def look(self) -> Sight:
+        """See `Backend.look`."""
+        answer = await self._upstream.ask("GET", "/props")
+        if answer.status != 200:
+            raise self._refused(answer)
+        try:
+            props = _props.decode(answer.body)
+        except msgspec.DecodeError:
+            raise ModelError(
+                "backend_failed",
+                f"{self.url}/props is not that of a llama.cpp server; for another server set kind: openai",
+            ) from None
+        restarted = self._is_younger(await self._slots())
+        if restarted:
+            self._saves = True
+        context = props.default_generation_settings.n_ctx or None
+        self._sight = Sight(max(1, props.total_slots), context, props.modalities.vision, restarted)
+        return self._sight
+
+    def _is_younger(self, slots: list[_Slot]) -> bool:
+        """Tell whether the server has started anew: it numbers its tasks from 0, and each of ours was one."""
+        if not slots:
+            return False
+        newest = max(slot.id_task for slot in slots)
+        expected, self._newest_task, self._generated = self._newest_task + self._generated, newest, 0
+        return newest < expected
+
+    async def _slots(self) -> list[_Slot]:
+        if not self._tells_slots:
+            return []
+        answer = await self._upstream.ask("GET", "/slots")
+        if answer.status != 200:
+            self._tells_slots = False
+            _log.warning("%s does not serve /slots; a cut generation counts as ended at once", self.name)
+            return []
+        try:
+            return _slots.decode(answer.body)
+        except msgspec.DecodeError:
+            return []
+
+    async def generate(self, job: Job, emit: Emit) -> None:
+        """See `Backend.generate`."""
+        request = job.request
+        model = self._model or request.model
+        body = chat_body(
+            request,
+            model=model,
+            max_tokens=job.max_tokens,
+            kind="llamacpp",
+            slot=job.slot,
+            lower_schema=self._lower_schema,
+            vision=self._sight.vision,
+        )
+        decoder = ChatDecoder(
+            stop=request.sampling.stop,
+            tool_calls=self._tool_calls,
+            recover=self._recover,
+            tool_names=frozenset(tool.name for tool in request.tools),
+            prompt_estimate=job.prompt_estimate,
+            context=self._sight.context,
+            new_id=self._new_id,
+        )
+        await run_stream(self._upstream, "/v1/chat/completions", body, {}, decoder, emit, self._refused)
+        self._generated += 1
+
+    def _refused(self, answer: Answer) -> ModelError:
+        return refusal(answer.status, answer.body, "llamacpp", self._model or self.name)
+
+    async def settle(self, slot: int) -> None:
+        """See `Backend.settle`."""
+        pause = SETTLE_FIRST_S
+        while any(known.id == slot and known.is_processing for known in await self._slots()):
+            await asyncio.sleep(pause)  # the server has no way to tell us; asking is all there is
+            pause = min(SETTLE_MAX_S, 2 * pause)
+
+    async def save(self, slot: int, file: int) -> bool:
+        """See `Backend.save`."""
+        if not self._saves:
+            return False
+        done = await self._file_action(slot, "save", file)
+        if done is None:
+            self._saves = False
+            _log.info("%s cannot save slots (it needs --slot-save-path); not asked again", self.name)
+        return done is not None and done.n_saved > 0
+
+    async def restore(self, slot: int, file: int) -> int:
+        """See `Backend.restore`."""
+        done = await self._file_action(slot, "restore", file)
+        return 0 if done is None else done.n_restored
+
+    async def _file_action(self, slot: int, action: str, file: int) -> _Saved | None:
+        body = msgspec.json.encode({"filename": FILE_NAME.format(file)})
+        try:
+            answer = await self._upstream.ask("POST", f"/slots/{slot}?action={action}", body, FILE_S)
+            return _saved.decode(answer.body) if answer.status == 200 else None
+        except (ModelError, msgspec.DecodeError):
+            return None
+
+    async def count(self, request: ChatRequest) -> int | None:
+        """See `Backend.count`."""
+        fields: dict[str, Any] = {
+            "model": self._model or request.model,
+            "max_tokens": 1,
+            "kind": "llamacpp",
+            "slot": None,
+            "lower_schema": self._lower_schema,
+            "vision": self._sight.vision,
+        }
+        answer = await self._upstream.ask(
+            "POST", "/v1/chat/completions/input_tokens", chat_body(request, **fields)
+        )
+        try:
+            return _counted.decode(answer.body).input_tokens if answer.status == 200 else None
+        except msgspec.DecodeError:
+            return None

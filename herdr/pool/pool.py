@@ -1,0 +1,193 @@
+"""The pool: takes calls, joins identical ones, and keeps what runs."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from herdr.clock import Clock
+from herdr.pool.failures import ModelError
+from herdr.pool.generation import Generation, Reader
+from herdr.pool.joins import join_key, may_join, retry_key
+from herdr.pool.line import Line
+from herdr.pool.names import Names
+from herdr.pool.protocols.backend.tokens import estimate_tokens
+from herdr.pool.request import ChatRequest
+from herdr.pool.run import Inquiry, Record, Run
+
+RETRIES_KEPT, RETRY_WITHIN_S = (
+    1024,
+    120.0,
+)  # who was turned away comes back within `Retry-After`, at most 60 s
+
+
+class Short(NamedTuple):
+    """Where short requests without tools may go instead."""
+
+    backend: str
+    prompt_max: int
+    """Estimated tokens of the prompt at most."""
+
+
+class _Running(NamedTuple):
+    run: Run
+    generation: Generation
+    agent: str | None
+    streams: bool
+    task: "asyncio.Task[None]"
+
+
+class Pool:
+    """All backends, as one."""
+
+    def __init__(
+        self,
+        lines: Mapping[str, Line],
+        names: Names,
+        *,
+        fallbacks: Mapping[str, str],
+        short: Short | None,
+        queue_timeout_s: float,
+        default_max_tokens: int,
+        record: Record,
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.lines = lines
+        self.names = names
+        self._fallbacks = fallbacks
+        self._short = short
+        self._queue_timeout_s = queue_timeout_s
+        self._default_max_tokens = default_max_tokens
+        self._record = record
+        self._clock = clock
+        self._new_id = new_id
+        self._running: dict[bytes, _Running] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._turned_away: OrderedDict[bytes, float] = OrderedDict()
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to look after the backends."""
+        for line in self.lines.values():
+            line.start()
+
+    async def stop(self) -> None:
+        """End what runs, and turn away what waits."""
+        self._stopping = True
+        for line in self.lines.values():
+            await line.stop()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @contextmanager
+    def open(self, inquiry: Inquiry) -> Iterator[Reader]:
+        """Ask for an answer and read it; leaving the context early ends the generation for its last reader."""
+        reader, running = self._join(inquiry) or self._begin(inquiry)
+        try:
+            yield reader
+        finally:
+            if reader.generation.leave(reader) == 0 and not reader.generation.ended:
+                running.task.cancel()
+
+    def _join(self, inquiry: Inquiry) -> tuple[Reader, _Running] | None:
+        running = self._running.get(self._key(inquiry))
+        if running is None or running.generation.ended:
+            return None
+        caller = inquiry.caller
+        request = inquiry.canonical.request
+        same_client = caller.agent == running.agent
+        # Claude Code asks again without streaming when a stream fails, and marks that in no way
+        asks_again = caller.retry or (caller.agent is not None and running.streams and not request.stream)
+        if not may_join(request, asks_again, same_client):
+            return None
+        running.run.promote(caller.priority)
+        return running.generation.read(), running
+
+    def _key(self, inquiry: Inquiry) -> bytes:
+        return join_key(inquiry.canonical, self._lines_for(inquiry)[0].backend.name)
+
+    def _begin(self, inquiry: Inquiry) -> tuple[Reader, _Running]:
+        if self._stopping:
+            raise ModelError("stopping", "the gateway is stopping; ask again in a moment", 5)
+        now = self._clock.monotonic()
+        key = self._key(inquiry)
+        generation = Generation(self._new_id(), inquiry.prompt_estimate)
+        reader = generation.read()
+        max_tokens = inquiry.canonical.request.max_tokens
+        run = Run(
+            inquiry,
+            generation,
+            self._lines_for(inquiry),
+            arrived=now,
+            ordered_by=self._first_arrival(retry_key(key, inquiry.caller.agent), now),
+            queue_timeout_s=self._queue_timeout_s,
+            max_tokens=self._default_max_tokens if max_tokens is None else max_tokens,
+            record=self._record,
+            clock=self._clock,
+        )
+        task = asyncio.create_task(run(), name=f"call {generation.call}")
+        running = self._running[key] = _Running(
+            run, generation, inquiry.caller.agent, inquiry.canonical.request.stream, task
+        )
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: self._over(key, running))
+        return reader, running
+
+    def _over(self, key: bytes, running: _Running) -> None:
+        self._tasks.discard(running.task)
+        if self._running.get(key) is running:
+            del self._running[key]
+        failure = running.generation.failure
+        if failure is not None and failure.code == "queue_timeout":
+            self._turned_away[retry_key(key, running.agent)] = running.run.ordered_by
+            if len(self._turned_away) > RETRIES_KEPT:
+                self._turned_away.popitem(last=False)
+
+    def _first_arrival(self, key: bytes, now: float) -> float:
+        """Return when this request first came: one that was turned away has waited already."""
+        first = self._turned_away.pop(key, now)
+        return first if now - first < RETRY_WITHIN_S + self._queue_timeout_s else now
+
+    def _lines_for(self, inquiry: Inquiry) -> Sequence[Line]:
+        request = inquiry.canonical.request
+        name = self.names.find(request.model)
+        if name is None:
+            raise ModelError("unknown_model", "no model backend is configured; add one under models.backends")
+        short = self._short
+        if short is not None and not request.tools and inquiry.prompt_estimate <= short.prompt_max:
+            name = short.backend
+        chain = [name]
+        while (after := self._fallbacks.get(chain[-1])) is not None and after not in chain:
+            chain.append(after)
+        return [self.lines[link] for link in chain]
+
+    async def count(self, request: ChatRequest) -> int:
+        """Return the tokens of a canonical request, without a slot; an estimate where no backend can tell."""
+        estimate = estimate_tokens(request)
+        name = self.names.find(request.model)
+        if name is None or self.lines[name].trouble is not None:
+            return estimate
+        try:
+            return await self.lines[name].backend.count(request) or estimate
+        except ModelError:
+            return estimate
+
+    def models(self) -> list[str]:
+        """Return the names that a client may choose from."""
+        named = [*self.names.listed, *self.lines]
+        return list(dict.fromkeys(named))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the body of `GET /v1/pool`."""
+        return {
+            "backends": [line.snapshot() for line in self.lines.values()],
+            "names": dict(self.names.given),
+        }
+
+    @property
+    def troubles(self) -> list[str]:
+        """Why backends take no calls now."""
+        return [line.trouble.detail for line in self.lines.values() if line.trouble is not None]

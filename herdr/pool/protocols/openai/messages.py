@@ -1,0 +1,155 @@
+"""Pure: the `messages` of a chat completion."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from herdr.pool.protocols.openai.content import Content, parts_of
+from herdr.pool.protocols.openai.reading import decode, given, is_object, missing_field, refuse, shown
+from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+_encode = msgspec.json.Encoder().encode
+_string = msgspec.json.Decoder(str)
+
+
+class CalledFunction(msgspec.Struct):
+    """Which function was called; `arguments` is JSON text in a string (a few clients send the object)."""
+
+    name: str
+    arguments: msgspec.Raw = msgspec.Raw(b'""')
+
+
+class CustomCall(msgspec.Struct):
+    """A call of a tool that takes plain text."""
+
+    name: str
+    input: str = ""
+
+
+class Call(msgspec.Struct):
+    """One of an assistant's tool calls."""
+
+    id: str
+    type: str = "function"
+    function: CalledFunction | None = None
+    custom: CustomCall | None = None
+
+
+class ChatMessage(msgspec.Struct):
+    """One message; which fields count depends on its role."""
+
+    role: str
+    content: Content = None
+    tool_calls: list[Call] | None = None
+    function_call: CalledFunction | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: Any = None  # a string with some servers, an object with others
+
+
+def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
+    """Return the conversation; tool messages in a row become one user message. Raises InvalidInput."""
+    if not messages:
+        raise refuse("messages", "Expected at least one message.")
+    found: list[Message] = []
+    results: list[Part] = []
+    for i, message in enumerate(messages):
+        at = f"messages[{i}]"
+        if message.role in ("tool", "function"):
+            results.append(_result(message, at))
+            continue
+        if results:
+            found.append(Message("user", tuple(results)))
+            results.clear()
+        found.append(_message(message, at))
+    if results:
+        found.append(Message("user", tuple(results)))
+    return tuple(found)
+
+
+def arguments_text(text: str) -> str:
+    """Return a call's arguments exactly as the client wrote them, if they are what templates can render.
+
+    An answer that was cut off leaves half an object in the history; it is wrapped into a whole one, since
+    refusing it would refuse that conversation for ever.
+    """
+    if not text.strip():
+        return "{}"
+    return text if is_object(text) else _encode({"arguments": text}).decode()
+
+
+def written_text(arguments: msgspec.Raw, at: str) -> str:
+    """Return the text that a field holds: the string, or the JSON of whatever else stands there."""
+    if not given(arguments):
+        return ""
+    data = bytes(arguments)
+    return decode(_string, data, at) if data.startswith(b'"') else data.decode()
+
+
+def plain_input(text: str) -> str:
+    """Return the arguments that stand for the plain text that a custom tool is given."""
+    return _encode({"input": text}).decode()
+
+
+def _message(message: ChatMessage, at: str) -> Message:
+    role = _ROLES.get(message.role)
+    if role is None:
+        known = ", ".join([*_ROLES, "tool"])
+        raise refuse(f"{at}.role", f"Unknown role {shown(message.role)}; it must be one of {known}.")
+    said = parts_of(message.content, f"{at}.content")
+    if role != "assistant":
+        return Message(role, said)
+    refusal = (Text(message.refusal),) if message.refusal else ()
+    return Message(role, (*_thinking(message), *said, *refusal, *_calls(message, at)))
+
+
+def _thinking(message: ChatMessage) -> tuple[Thinking, ...]:
+    text = message.reasoning_content or message.reasoning
+    return (Thinking(text),) if text and isinstance(text, str) else ()
+
+
+def _calls(message: ChatMessage, at: str) -> list[ToolUse]:
+    calls = [_call(call, f"{at}.tool_calls[{i}]") for i, call in enumerate(message.tool_calls or ())]
+    if message.function_call is not None:
+        calls.append(
+            _function_call(
+                _legacy_id(message.function_call.name), message.function_call, f"{at}.function_call"
+            )
+        )
+    return calls
+
+
+def _call(call: Call, at: str) -> ToolUse:
+    if call.custom is not None:
+        return ToolUse(call.id, call.custom.name, plain_input(call.custom.input))
+    if call.function is None:
+        raise missing_field(f"{at}.function")
+    return _function_call(call.id, call.function, f"{at}.function")
+
+
+def _function_call(id_: str, function: CalledFunction, at: str) -> ToolUse:
+    return ToolUse(id_, function.name, arguments_text(written_text(function.arguments, f"{at}.arguments")))
+
+
+def _result(message: ChatMessage, at: str) -> ToolResult:
+    id_ = message.tool_call_id
+    if id_ is None:
+        if message.role == "tool" or message.name is None:
+            raise missing_field(f"{at}.{'tool_call_id' if message.role == 'tool' else 'name'}")
+        id_ = _legacy_id(message.name)
+    parts: tuple[Text | Image, ...] = parts_of(message.content, f"{at}.content")
+    return ToolResult(id_, parts)
+
+
+def _legacy_id(name: str) -> str:
+    """Return the id of a call in the older form, in which calls had none: at most one a message."""
+    return f"call_{name}"

@@ -1,0 +1,282 @@
+"""One call on its way: into the line, onto a slot, through the backend, into the records."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import msgspec
+
+from herdr.clock import Clock
+from herdr.pool.backend import Job
+from herdr.pool.canonical import Canonical
+from herdr.pool.chain import first_change, setup
+from herdr.pool.chunk import Chunk, End, Progress, Usage, Verbatim
+from herdr.pool.failures import ModelError
+from herdr.pool.generation import Generation, Place
+from herdr.pool.identity import Caller
+from herdr.pool.line import Line
+from herdr.pool.schedule import Ask, Start
+
+PAUSE_DEFAULT_S = 5.0  # for a backend that says 429 and not for how long
+RETRY_GRACE_S = 0.5  # a call whose deadline is nearer than this does not queue again
+
+_log = logging.getLogger("herdr.pool")
+
+
+class Inquiry(msgspec.Struct, frozen=True):
+    """What a client asks, and who it is."""
+
+    canonical: Canonical
+    caller: Caller
+    prompt_estimate: int
+    user_text: str = ""
+    """What the user said in this turn."""
+    verbatim: bytes | None = None
+    """The body of a client that speaks Anthropic."""
+    headers: Mapping[str, str] = {}
+    """Names in lower case."""
+    is_prewarm: bool = False
+    """Nobody asks: the prompt's slot is left to whoever goes on from there."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a call went."""
+
+    call: str
+    inquiry: Inquiry
+    backend: str | None
+    slot: int | None
+    arrived: float
+    placed: float | None
+    first_token: float | None
+    over: float
+    usage: Usage
+    chunks: Sequence[Chunk]
+    end: End | None
+    changed: str | None
+    error: str | None
+
+
+Record = Callable[[Outcome], Awaitable[None]]
+
+
+class Run:
+    """One call, from its arrival to its record. Cancelling it frees whatever it holds."""
+
+    def __init__(
+        self,
+        inquiry: Inquiry,
+        generation: Generation,
+        lines: Sequence[Line],
+        *,
+        arrived: float,
+        ordered_by: float,
+        queue_timeout_s: float,
+        max_tokens: int,
+        record: Record,
+        clock: Clock,
+    ) -> None:
+        """`lines`: the backend's, and then those of its fallbacks. `ordered_by`: a retry's first arrival."""
+        self.priority = inquiry.caller.priority
+        self.line: Line | None = None
+        self._inquiry = inquiry
+        self._generation = generation
+        self._lines = lines
+        self._arrived = arrived
+        self.ordered_by = ordered_by
+        self._deadline = arrived + queue_timeout_s
+        self._max_tokens = max_tokens
+        self._record = record
+        self._clock = clock
+        self._start: Start | None = None
+        self._placed: float | None = None
+        self._end: End | None = None
+        self._last: list[Chunk] = []
+        self._restored = 0
+        self._settling: asyncio.Task[None] | None = None
+
+    async def __call__(self) -> None:
+        """Run to the end; failures end up in the generation."""
+        error: ModelError | None = None
+        try:
+            await self._try_lines()
+        except ModelError as caught:
+            error = caught
+            _log.warning(
+                "call %s of %s: %s", self._generation.call, self._inquiry.caller.shown, caught.detail
+            )
+        except asyncio.CancelledError:
+            await self._finish(ModelError("client_gone", "the client left"))
+            raise
+        except Exception:
+            _log.exception("call %s failed", self._generation.call)
+            error = ModelError("internal", "the gateway made a mistake; its log says which")
+        await self._finish(error)
+
+    def promote(self, priority: int) -> None:
+        """Somebody more urgent waits for the same answer."""
+        if priority < self.priority:
+            self.priority = priority
+            if self.line is not None and self._start is None:
+                self.line.promote(self._generation.call, priority)
+
+    async def _try_lines(self) -> None:
+        for line in self._lines[:-1]:
+            try:
+                await self._run_on(line)
+                return
+            except ModelError as error:
+                if error.code != "backend_unreachable" or self._has_begun:
+                    raise
+                _log.warning("call %s falls back: %s", self._generation.call, error.detail)
+        await self._run_on(self._lines[-1])
+
+    @property
+    def _has_begun(self) -> bool:
+        return self._generation.first_token_at is not None
+
+    async def _run_on(self, line: Line) -> None:
+        self.line = line
+        while True:
+            try:
+                await self._run_once(line)
+                return
+            except ModelError as error:
+                if error.code != "rate_limited" or self._has_begun:
+                    raise
+                wait_s = error.wait_s or PAUSE_DEFAULT_S
+                line.pause(wait_s)  # for everybody at once: they share the quota
+                if self._clock.monotonic() + wait_s + RETRY_GRACE_S > self._deadline:
+                    raise
+
+    async def _run_once(self, line: Line) -> None:
+        self._start = None
+        start = self._start = await line.enter(self._ask())
+        is_clean = False
+        try:
+            now = self._clock.monotonic()
+            self._placed = self._placed or now
+            slot = start.slot if line.backend.has_slots else None
+            self._generation.begin(Place(slot, round(1000 * (self._placed - self._arrived))))
+            await self._prepare(line, start)
+            await line.backend.generate(self._job(line, slot), self._emit)
+            is_clean = True
+        except ModelError as error:
+            is_clean = error.status < 500 and not self._has_begun  # refused before anything ran
+            raise
+        finally:
+            if is_clean:
+                self._check_restore(line)
+                usage = self._usage
+                chain = self._inquiry.canonical.chain if self._end is not None else None
+                keeps = not self._inquiry.is_prewarm
+                line.leave(self._generation.call, chain, usage.prompt + usage.output, keeps=keeps)
+            else:
+                self._settling = asyncio.create_task(self._settle(line, start))
+
+    def _ask(self) -> Ask:
+        caller, canonical = self._inquiry.caller, self._inquiry.canonical
+        return Ask(
+            call=self._generation.call,
+            route=caller.route,
+            priority=self.priority,
+            agent=caller.agent,
+            prefix=setup(canonical.chain),
+            chain=canonical.chain,
+            arrived=self.ordered_by,
+            deadline=self._deadline,
+            side=caller.side,
+            parent=caller.parent,
+        )
+
+    def _job(self, line: Line, slot: int | None) -> Job:
+        limit = self._max_tokens or 1  # asked for 0 tokens, llama.cpp still makes one
+        if line.sight.context is not None:
+            limit = min(limit, line.sight.context)
+        return Job(
+            self._inquiry.canonical.request,
+            slot,
+            limit,
+            self._inquiry.prompt_estimate,
+            self._inquiry.verbatim if line.backend.kind == "anthropic" else None,
+            self._inquiry.headers,
+        )
+
+    async def _prepare(self, line: Line, start: Start) -> None:
+        """Save what the slot holds for the one who lost it, and load what this conversation had."""
+        if start.save is not None:
+            line.schedule.saved(start.save, await line.backend.save(start.slot, start.save))
+        if start.restore is not None:
+            self._restored = await line.backend.restore(start.slot, start.restore)
+
+    def _check_restore(self, line: Line) -> None:
+        """Believe a restore only when the prompt's evaluation shows it: hybrid models say OK and start anew."""
+        if self._restored and self._usage.cached < self._restored // 2:
+            line.schedule.restore_failed()
+            _log.warning(
+                "%s restored %d tokens of a slot and then used %d: slots are no longer restored there",
+                line.backend.name,
+                self._restored,
+                self._usage.cached,
+            )
+
+    async def _settle(self, line: Line, start: Start) -> None:
+        """Free a slot whose generation was cut, once the backend says that it is idle."""
+        chain: tuple[bytes, ...] | None = self._inquiry.canonical.chain if self._has_begun else None
+        try:
+            await line.backend.settle(start.slot)
+        except ModelError:
+            chain = None
+        line.leave(self._generation.call, chain, self._usage.prompt)
+        if chain is None:
+            await line.doubt()
+
+    def _emit(self, chunks: Sequence[Chunk]) -> None:
+        """Pass chunks on, except for the last ones: these wait until the call is recorded."""
+        if self._max_tokens == 0:
+            chunks = [chunk for chunk in chunks if type(chunk) in (Progress, End, Verbatim)]
+        for at, chunk in enumerate(chunks):
+            if type(chunk) is End or (type(chunk) is Verbatim and chunk.event == "message_stop"):
+                self._last.extend(chunks[at:])
+                self._end = next((c for c in chunks[at:] if type(c) is End), self._end)
+                chunks = chunks[:at]
+                break
+        self._generation.append(chunks, self._clock.monotonic())
+
+    @property
+    def _usage(self) -> Usage:
+        return self._generation.usage if self._end is None else self._end.usage
+
+    async def _finish(self, error: ModelError | None) -> None:
+        """Record the call, and only then let its readers see the end."""
+        if error is None and self._end is None:
+            error = ModelError("backend_failed", "the backend's answer ended without saying why")
+        await self._record(self._outcome(error))
+        if error is not None:
+            self._generation.fail(error)
+        else:
+            self._generation.append(self._last, self._clock.monotonic())
+            self._generation.end()
+
+    def _outcome(self, error: ModelError | None) -> Outcome:
+        return Outcome(
+            call=self._generation.call,
+            inquiry=self._inquiry,
+            backend=None if self.line is None else self.line.backend.name,
+            slot=None if self._generation.place is None else self._generation.place.slot,
+            arrived=self._arrived,
+            placed=self._placed,
+            first_token=self._generation.first_token_at,
+            over=self._clock.monotonic(),
+            usage=self._usage,
+            chunks=self._generation.chunks,
+            end=self._end,
+            changed=self._changed(),
+            error=None if error is None else error.code,
+        )
+
+    def _changed(self) -> str | None:
+        start, canonical = self._start, self._inquiry.canonical
+        if start is None or start.evicted is not None or not start.held_chain:
+            return None
+        return first_change(start.held_chain, canonical.chain, canonical.sections)

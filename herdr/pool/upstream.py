@@ -1,0 +1,138 @@
+"""The way to one backend: an HTTP client that bounds every wait and turns what goes wrong into ModelErrors."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import aiohttp
+
+from herdr.pool.failures import ModelError
+
+ASK_S = 10.0  # for small questions (`/props`, `/slots`): they queue behind a decode batch in llama.cpp
+ANSWER_MAX = 16 * 1024 * 1024  # bytes of an answer that is not streamed; a chat template alone takes 20 KiB
+REFUSAL_MAX = 64 * 1024  # bytes that are read of an error's body
+
+Feed = Callable[[bytes], float | None]
+"""Takes bytes of the answer; returns how many seconds the next may take, or None after mere keep-alives."""
+
+
+class Limits(NamedTuple):
+    """How long the parts of an answer may take, in seconds."""
+
+    connect_s: float
+    first_byte_s: float
+    between_chunks_s: float
+    total_s: float
+
+
+class Answer(NamedTuple):
+    """A whole answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Upstream:
+    """Requests to one backend. Each generation gets a connection of its own.
+
+    Reusing the connection of a finished llama.cpp stream gave spurious failures, whatever its
+    `Keep-Alive` header promises.
+    """
+
+    def __init__(
+        self, name: str, url: str, headers: Mapping[str, str], limits: Limits, session: aiohttp.ClientSession
+    ) -> None:
+        self.name = name
+        self.url = url.rstrip("/")
+        self._headers = dict(headers)
+        self.limits = limits
+        self._session = session
+
+    async def ask(self, method: str, path: str, body: bytes | None = None, within_s: float = ASK_S) -> Answer:
+        """Send a small request and return the whole answer, whatever its status; raises ModelError."""
+        timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=min(within_s, self.limits.connect_s))
+        with self._told():
+            async with self._request(method, path, body, {}, timeout) as response:
+                read = await response.content.read(ANSWER_MAX)
+                return Answer(response.status, response.headers, read)
+
+    async def stream(
+        self,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        feed: Feed,
+        refused: Callable[[Answer], ModelError],
+    ) -> None:
+        """POST and hand over the bytes of the answer as they come, until it ends or `feed` raises.
+
+        `refused` makes the error for any status but 200. Raises ModelError, also when a limit is passed.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.limits.connect_s)
+        loop = asyncio.get_running_loop()
+        last = loop.time() + self.limits.total_s
+        with self._told():
+            async with asyncio.timeout_at(min(last, loop.time() + self.limits.first_byte_s)) as patience:
+                async with self._request("POST", path, body, headers, timeout) as response:
+                    if response.status != 200:
+                        raise refused(
+                            Answer(
+                                response.status, response.headers, await response.content.read(REFUSAL_MAX)
+                            )
+                        )
+                    async for data in response.content.iter_any():
+                        if (patient_s := feed(data)) is not None:
+                            patience.reschedule(min(last, loop.time() + patient_s))
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,
+    ) -> "contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]":
+        sent = {"accept-encoding": "identity", **self._headers, **headers}
+        if body is not None:
+            sent["content-type"] = "application/json"
+        return self._session.request(
+            method, self.url + path, data=body, headers=sent, timeout=timeout, allow_redirects=False
+        )
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        place = f"the backend {self.name} ({self.url})"
+        try:
+            yield
+        except aiohttp.ClientConnectorError as error:
+            why = error.os_error.strerror or str(error.os_error)
+            raise ModelError(
+                "backend_unreachable", f"{place} cannot be reached: {why}; start it, or mend models.backends"
+            ) from None
+        except aiohttp.ConnectionTimeoutError:
+            raise ModelError(
+                "backend_unreachable",
+                f"{place} did not accept a connection within {self.limits.connect_s:g} s",
+            ) from None
+        except TimeoutError:
+            raise ModelError(
+                "backend_timeout", f"{place} took too long; see models.backends[].timeouts"
+            ) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise ModelError("backend_failed", f"{place} broke off: {_cause(error)}") from None
+
+
+def _cause(error: Exception) -> str:
+    return str(error)[:200] or type(error).__name__
+
+
+@contextlib.asynccontextmanager
+async def client_session() -> AsyncIterator[aiohttp.ClientSession]:
+    """Open the HTTP client that all backends share; it keeps no connection and follows no proxy settings."""
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    async with aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18
+    ) as session:
+        yield session
