@@ -36,7 +36,6 @@ from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import local_model
-from herdr.pool.pool import Pool
 from herdr.pool.prewarm import prewarm
 from herdr.pool.upstream import client_session
 from herdr.pooling import api_keys, build_pool, read_prompts
@@ -106,7 +105,7 @@ async def gateway(
         pool.start()
         prewarming = asyncio.create_task(prewarm(pool, prompts), name="prewarm")
         closing.callback(prewarming.cancel)
-        health = build_health(bus, log, path, streams, watching, pool, recording, clock, warnings)
+        health = build_health(bus, path, streams, watching, ModelNumbers(pool, recording), clock, warnings)
         listed = model_endpoints(pool, recording, streams, clock, new_id)
         app = build_front(bus, streams, health, watching, listed, config, peers_allowed)
         yield Gateway(app, bus, streams, watching, health)
@@ -174,12 +173,10 @@ async def build_bus(
 
 def build_health(
     bus: Bus,
-    log: Log,
     path: Path,
     streams: Streams,
     watching: Watching,
-    pool: Pool,
-    recording: Recording,
+    models: ModelNumbers,
     clock: Clock,
     warnings: tuple[str, ...],
 ) -> Health:
@@ -187,14 +184,13 @@ def build_health(
 
     def store() -> Mapping[str, Any]:
         sizes = [Path(f"{path}{end}").stat().st_size for end in ("", "-wal") if Path(f"{path}{end}").exists()]
-        return {"kind": "sqlite", "first": log.first, "head": log.head, "bytes": sum(sizes)}
+        return {"kind": "sqlite", "first": bus.log.first, "head": bus.log.head, "bytes": sum(sizes)}
 
     def extra() -> Mapping[str, Any]:
-        troubles = [*watching.troubles(), *pool.troubles]
+        troubles = [*watching.troubles(), *models.troubles]
         return {"workspaces": watching.state(), "troubles": troubles, "warnings": list(warnings)}
 
-    numbers = ModelNumbers(pool, recording)
-    return Health(bus, streams, numbers, started=clock.monotonic(), store=store, extra=extra)
+    return Health(bus, streams, models, started=clock.monotonic(), store=store, extra=extra)
 
 
 def build_front(

@@ -13,8 +13,8 @@ from herdr.pool.backends.anthropic import Anthropic
 from herdr.pool.backends.llamacpp import LlamaCpp
 from herdr.pool.backends.openai import OpenAi
 from herdr.pool.line import Line
-from herdr.pool.names import Names
-from herdr.pool.pool import Pool, Short
+from herdr.pool.names import Names, Short
+from herdr.pool.pool import Pool
 from herdr.pool.prewarm import prompt_of
 from herdr.pool.request import ChatRequest
 from herdr.pool.run import Record
@@ -69,9 +69,12 @@ def build_pool(
     short = models.short
     return Pool(
         lines,
-        Names(models.names, list(lines)),
-        fallbacks={b.name: b.fallback for b in models.backends if b.fallback is not None},
-        short=None if short.backend is None else Short(short.backend, short.prompt_max),
+        Names(
+            models.names,
+            list(lines),
+            {b.name: b.fallback for b in models.backends if b.fallback is not None},
+            None if short.backend is None else Short(short.backend, short.prompt_max),
+        ),
         queue_timeout_s=models.queue_timeout_s,
         default_max_tokens=models.default_max_tokens,
         record=record,

@@ -143,7 +143,7 @@ class _Child:
         self._process.stdin.close()
         await asyncio.wait({self.ended}, timeout=END_MAX_S)
         with contextlib.suppress(ProcessLookupError):
-            pass  # it leads a group of its own
+            os.killpg(self._process.pid, signal.SIGKILL)  # it leads a group of its own
         await self.ended
         await self._process.wait()
 
@@ -154,7 +154,7 @@ class _Child:
     def last_words(self) -> str:
         """Say in one line why it ended, once it has."""
         lines = [line.strip() for line in self._said.decode("utf-8", "replace").splitlines()]
-        shown = [line for line in lines if line][-_LINES_SHOWN:]
+        shown = [line for line in lines if line][:_LINES_SHOWN]
         return ": ".join([self._why or _how(self._process.returncode), " | ".join(shown)]).rstrip(": ")
 
 

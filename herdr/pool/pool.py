@@ -1,6 +1,7 @@
 """The pool: takes calls, joins identical ones, and keeps what runs."""
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,20 +15,14 @@ from herdr.pool.line import Line
 from herdr.pool.names import Names
 from herdr.pool.protocols.backend.tokens import estimate_tokens
 from herdr.pool.request import ChatRequest
-from herdr.pool.run import Inquiry, Record, Run
+from herdr.pool.run import Inquiry, Record, Run, Terms
 
 RETRIES_KEPT, RETRY_WITHIN_S = (
     1024,
     120.0,
 )  # who was turned away comes back within `Retry-After`, at most 60 s
 
-
-class Short(NamedTuple):
-    """Where short requests without tools may go instead."""
-
-    backend: str
-    prompt_max: int
-    """Estimated tokens of the prompt at most."""
+_log = logging.getLogger("herdr.pool")
 
 
 class _Running(NamedTuple):
@@ -46,8 +41,6 @@ class Pool:
         lines: Mapping[str, Line],
         names: Names,
         *,
-        fallbacks: Mapping[str, str],
-        short: Short | None,
         queue_timeout_s: float,
         default_max_tokens: int,
         record: Record,
@@ -56,8 +49,6 @@ class Pool:
     ) -> None:
         self.lines = lines
         self.names = names
-        self._fallbacks = fallbacks
-        self._short = short
         self._queue_timeout_s = queue_timeout_s
         self._default_max_tokens = default_max_tokens
         self._record = record
@@ -117,17 +108,13 @@ class Pool:
         generation = Generation(self._new_id(), inquiry.prompt_estimate)
         reader = generation.read()
         max_tokens = inquiry.canonical.request.max_tokens
-        run = Run(
-            inquiry,
-            generation,
-            self._lines_for(inquiry),
+        terms = Terms(
             arrived=now,
             ordered_by=self._first_arrival(retry_key(key, inquiry.caller.agent), now),
-            queue_timeout_s=self._queue_timeout_s,
+            deadline=now + self._queue_timeout_s,
             max_tokens=self._default_max_tokens if max_tokens is None else max_tokens,
-            record=self._record,
-            clock=self._clock,
         )
+        run = Run(inquiry, generation, self._lines_for(inquiry), terms, self._record, self._clock)
         task = asyncio.create_task(run(), name=f"call {generation.call}")
         running = self._running[key] = _Running(
             run, generation, inquiry.caller.agent, inquiry.canonical.request.stream, task
@@ -140,9 +127,12 @@ class Pool:
         self._tasks.discard(running.task)
         if self._running.get(key) is running:
             del self._running[key]
+        if not running.task.cancelled() and (mistake := running.task.exception()) is not None:
+            _log.error("call %s failed", running.generation.call, exc_info=mistake)
+            running.generation.fail(ModelError("internal", "the gateway made a mistake; its log says which"))
         failure = running.generation.failure
         if failure is not None and failure.code == "queue_timeout":
-            self._turned_away[retry_key(key, running.agent)] = running.run.ordered_by
+            self._turned_away[retry_key(key, running.agent)] = running.run.terms.ordered_by
             if len(self._turned_away) > RETRIES_KEPT:
                 self._turned_away.popitem(last=False)
 
@@ -153,16 +143,10 @@ class Pool:
 
     def _lines_for(self, inquiry: Inquiry) -> Sequence[Line]:
         request = inquiry.canonical.request
-        name = self.names.find(request.model)
-        if name is None:
+        choices = self.names.choices(request.model, inquiry.prompt_estimate, bool(request.tools))
+        if not choices:
             raise ModelError("unknown_model", "no model backend is configured; add one under models.backends")
-        short = self._short
-        if short is not None and not request.tools and inquiry.prompt_estimate <= short.prompt_max:
-            name = short.backend
-        chain = [name]
-        while (after := self._fallbacks.get(chain[-1])) is not None and after not in chain:
-            chain.append(after)
-        return [self.lines[link] for link in chain]
+        return [self.lines[name] for name in choices]
 
     async def count(self, request: ChatRequest) -> int:
         """Return the tokens of a canonical request, without a slot; an estimate where no backend can tell."""

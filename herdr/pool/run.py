@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -60,6 +61,16 @@ class Outcome(msgspec.Struct, frozen=True):
 Record = Callable[[Outcome], Awaitable[None]]
 
 
+class Terms(NamedTuple):
+    """When a call came, how long it may wait, how much it may say. Times are monotonic seconds."""
+
+    arrived: float
+    ordered_by: float
+    """A retry's first arrival; else `arrived`."""
+    deadline: float
+    max_tokens: int
+
+
 class Run:
     """One call, from its arrival to its record. Cancelling it frees whatever it holds."""
 
@@ -68,24 +79,17 @@ class Run:
         inquiry: Inquiry,
         generation: Generation,
         lines: Sequence[Line],
-        *,
-        arrived: float,
-        ordered_by: float,
-        queue_timeout_s: float,
-        max_tokens: int,
+        terms: Terms,
         record: Record,
         clock: Clock,
     ) -> None:
-        """`lines`: the backend's, and then those of its fallbacks. `ordered_by`: a retry's first arrival."""
+        """`lines`: the backend's, and then those of its fallbacks."""
+        self.terms = terms
         self.priority = inquiry.caller.priority
         self.line: Line | None = None
         self._inquiry = inquiry
         self._generation = generation
         self._lines = lines
-        self._arrived = arrived
-        self.ordered_by = ordered_by
-        self._deadline = arrived + queue_timeout_s
-        self._max_tokens = max_tokens
         self._record = record
         self._clock = clock
         self._start: Start | None = None
@@ -108,9 +112,6 @@ class Run:
         except asyncio.CancelledError:
             await self._finish(ModelError("client_gone", "the client left"))
             raise
-        except Exception:
-            _log.exception("call %s failed", self._generation.call)
-            error = ModelError("internal", "the gateway made a mistake; its log says which")
         await self._finish(error)
 
     def promote(self, priority: int) -> None:
@@ -146,7 +147,7 @@ class Run:
                     raise
                 wait_s = error.wait_s or PAUSE_DEFAULT_S
                 line.pause(wait_s)  # for everybody at once: they share the quota
-                if self._clock.monotonic() + wait_s + RETRY_GRACE_S > self._deadline:
+                if self._clock.monotonic() + wait_s + RETRY_GRACE_S > self.terms.deadline:
                     raise
 
     async def _run_once(self, line: Line) -> None:
@@ -157,7 +158,7 @@ class Run:
             now = self._clock.monotonic()
             self._placed = self._placed or now
             slot = start.slot if line.backend.has_slots else None
-            self._generation.begin(Place(slot, round(1000 * (self._placed - self._arrived))))
+            self._generation.begin(Place(slot, round(1000 * (self._placed - self.terms.arrived))))
             await self._prepare(line, start)
             await line.backend.generate(self._job(line, slot), self._emit)
             is_clean = True
@@ -183,14 +184,14 @@ class Run:
             agent=caller.agent,
             prefix=setup(canonical.chain),
             chain=canonical.chain,
-            arrived=self.ordered_by,
-            deadline=self._deadline,
+            arrived=self.terms.ordered_by,
+            deadline=self.terms.deadline,
             side=caller.side,
             parent=caller.parent,
         )
 
     def _job(self, line: Line, slot: int | None) -> Job:
-        limit = self._max_tokens or 1  # asked for 0 tokens, llama.cpp still makes one
+        limit = self.terms.max_tokens or 1  # asked for 0 tokens, llama.cpp still makes one
         if line.sight.context is not None:
             limit = min(limit, line.sight.context)
         return Job(
@@ -233,7 +234,7 @@ class Run:
 
     def _emit(self, chunks: Sequence[Chunk]) -> None:
         """Pass chunks on, except for the last ones: these wait until the call is recorded."""
-        if self._max_tokens == 0:
+        if self.terms.max_tokens == 0:
             chunks = [chunk for chunk in chunks if type(chunk) in (Progress, End, Verbatim)]
         for at, chunk in enumerate(chunks):
             if type(chunk) is End or (type(chunk) is Verbatim and chunk.event == "message_stop"):
@@ -264,7 +265,7 @@ class Run:
             inquiry=self._inquiry,
             backend=None if self.line is None else self.line.backend.name,
             slot=None if self._generation.place is None else self._generation.place.slot,
-            arrived=self._arrived,
+            arrived=self.terms.arrived,
             placed=self._placed,
             first_token=self._generation.first_token_at,
             over=self._clock.monotonic(),

@@ -43,6 +43,11 @@ class ModelNumbers:
             for seen in self._pool.snapshot()["backends"]
         ]
 
+    @property
+    def troubles(self) -> list[str]:
+        """Why backends take no calls now."""
+        return self._pool.troubles
+
     def metrics(self) -> Iterable[Metric]:
         """Return the metric families."""
         yield from self._backend_metrics()

@@ -68,9 +68,7 @@ class Dialect(Protocol):
         """Return the writer of one stream."""
         ...
 
-    def whole(
-        self, opening: Opening, request: ChatRequest, chunks: Sequence[Chunk], ending: Ending
-    ) -> bytes:
+    def whole(self, opening: Opening, request: ChatRequest, chunks: Sequence[Chunk], ending: Ending) -> bytes:
         """Return the whole answer as one JSON object, for a client that does not stream."""
         ...
 

@@ -11,6 +11,7 @@ class StopMatcher:
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = tuple(dict.fromkeys(stop for stop in stops if stop))
         self._longest = max(map(len, self._stops), default=0)
+        self._firsts = tuple({stop[0] for stop in self._stops})
         self._held = ""
         self.matched: str | None = None
         """The stop sequence that was found; nothing after it is looked at."""
@@ -57,7 +58,11 @@ class StopMatcher:
 
     def _begun(self, text: str) -> int:
         """Return where the first stop sequence begins that the text's end leaves open."""
-        for at in range(max(0, len(text) - self._longest + 1), len(text)):
+        start = max(0, len(text) - self._longest + 1)
+        end = text[start:]
+        if not any([first in end for first in self._firsts]):
+            return len(text)
+        for at in range(start, len(text)):
             tail = text[at:]
             if any(stop.startswith(tail) for stop in self._stops):
                 return at
