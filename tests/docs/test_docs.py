@@ -22,7 +22,9 @@ import herdr
 import herdr_sdk
 from herdr.cli.main import GROUPS
 from herdr.config import load
+from herdr.pool.failures import STATUSES
 from herdr.web import asgi
+from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
 from herdr.web.surface import Endpoint
 
@@ -34,16 +36,17 @@ PAGES = sorted(
 NO_EVENTS = {asgi.ABORT, asgi.WRITE_WHOLE, "herdr.lock", "herdr.yaml"}  # keys of the scope, and two files
 CODE_AT = {  # where a call that raises, or makes, an error has the code among its arguments
     **dict.fromkeys(("HerdrError", "InvalidInput", "NotFound", "LogUnavailable", "StartupError"), 1),
-    **{"Refused": 0, "_told_as": 0, "invalid": 1, "refuse": 1},
+    **{"ModelError": 0, "Refused": 0, "_told_as": 0, "invalid": 1, "refuse": 1},
 }
+PROTOCOLS = "herdr/pool/protocols/"  # what is wrong in a model's request is always `invalid_request`
 MAKES_EVENT = {"Draft", "WorkspaceEvent", "announce", "own", "own_draft", "_own_event", "synthetic_block"}
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _ENDPOINT_ROW = re.compile(r"^\| \[`([A-Z]+) (\S+)`\]\(\S+\) \| (.+?) \|", re.MULTILINE)
 _CODE_ROW = re.compile(r"^\| `([a-z_]+)` \|", re.MULTILINE)
-_METRIC_ROW = re.compile(r"^\| `(herdr_\w+)` \| (gauge|counter) \|", re.MULTILINE)
-_METRIC = re.compile(r"(Gauge|Counter)MetricFamily\(\s*\"(herdr_\w+)\"")
+_METRIC_ROW = re.compile(r"^\| `((?:herdr|gen_ai)_\w+)` \| (gauge|counter|histogram) \|", re.MULTILINE)
+_METRIC = re.compile(r"(Gauge|Counter|Histogram)MetricFamily\(\s*\"((?:herdr|gen_ai)_\w+)\"")
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -71,9 +74,9 @@ def texts(node: ast.expr) -> Iterator[str]:
 
 def codes_in_the_code() -> set[str]:
     found = {"internal"}
-    for _, tree in trees():
+    for path, tree in trees():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and called(node) in CODE_AT:
+            if isinstance(node, ast.Call) and called(node) in CODE_AT and not path.startswith(PROTOCOLS):
                 place = CODE_AT[called(node)]
                 for value in node.args[place : place + 1]:
                     found.update(texts(value))
@@ -108,7 +111,9 @@ def event_types_in_the_code() -> set[str]:
 
 
 def all_endpoints() -> list[Endpoint]:
-    return endpoints(*(MagicMock() for _ in inspect.signature(endpoints).parameters))
+    models = model_endpoints(*(MagicMock() for _ in inspect.signature(model_endpoints).parameters))
+    parts = inspect.signature(endpoints).parameters
+    return endpoints(**{name: models if name == "models" else MagicMock() for name in parts})
 
 
 def plain_path(path: str) -> str:
@@ -168,12 +173,14 @@ def test_every_endpoint_is_in_the_protocol() -> None:
 def test_every_error_code_is_in_the_reference_and_no_other() -> None:
     shown = _CODE_ROW.findall((REFERENCE / "errors.md").read_text())
     assert len(shown) == len(set(shown)), "a code stands twice"
+    of_models = set(_CODE_ROW.findall((REFERENCE / "models.md").read_text().partition("## Errors")[2]))
+    assert of_models == set(STATUSES) - {"internal"}
     assert len(shown) > 30
-    assert set(shown) == codes_in_the_code()
+    assert {*shown, *of_models} == codes_in_the_code() | of_models
 
 
 def test_every_metric_is_in_the_reference(gateway: GatewayProcess) -> None:
-    source = (ROOT / "herdr/web/metrics.py").read_text()
+    source = "".join((ROOT / f"herdr/web/{name}.py").read_text() for name in ("metrics", "model_numbers"))
     there = {
         (f"{name}_total" if kind == "Counter" else name, kind.lower())
         for kind, name in _METRIC.findall(source)
@@ -248,6 +255,10 @@ def test_the_modules_that_the_architecture_names_exist() -> None:
         ("debounce windows", "bus.intake.HELD_BYTES_MAX", 2**20),
         ("gathered file changes", "bus.overflow.GROUPS_MAX", 1),
         ("gathered file changes", "bus.overflow.PATHS_MAX", 1),
+        ("body of a model call", "web.models.MODEL_BODY_MAX", 2**20),
+        ("calls that wait", "pool.line.WAITING_MAX", 1),
+        ("retries", "pool.pool.RETRIES_KEPT", 1),
+        ("rows of", "recording.CALLS_KEPT", 1),
         ("a batch", "bus.lanes.BATCH_ITEMS_MAX", 1),
         ("a batch", "bus.lanes.BATCH_BYTES_MAX", 2**20),
         ("a batch", "bus.lanes.BATCH_ITEMS_MAX_WITH_P0", 1),
