@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -24,6 +25,8 @@ END_MAX_S = keeper.GRACE_S + 3.0
 _HEALTH_EVERY_S, _HEALTH_MAX_S = 0.2, 5.0
 _TAIL_MAX = 4096  # bytes of what the server said last; a failure names itself in the last lines
 _LINES_SHOWN = 3
+_STAMP = re.compile(r"^[\d.]+ [A-Z] ")  # of llama.cpp: time since the start, level
+_TELLING = re.compile(r"\berror\b|assert|terminate called|out of memory", re.IGNORECASE)
 _KEEPER = Path(keeper.__file__)
 
 
@@ -153,9 +156,15 @@ class _Child:
 
     def last_words(self) -> str:
         """Say in one line why it ended, once it has."""
-        lines = [line.strip() for line in self._said.decode("utf-8", "replace").splitlines()]
-        shown = [line for line in lines if line][:_LINES_SHOWN]
-        return ": ".join([self._why or _how(self._process.returncode), " | ".join(shown)]).rstrip(": ")
+        why = self._why or _how(self._process.returncode)
+        said = " | ".join(telling_lines(self._said.decode("utf-8", "replace")))
+        return f"{why}: {said}" if said else why
+
+
+def telling_lines(said: str) -> list[str]:
+    """Return the first lines that name an error: what follows is only its consequence; else the last ones."""
+    lines = [*dict.fromkeys(_STAMP.sub("", line).strip() for line in said.splitlines() if line.strip())]
+    return [line for line in lines if _TELLING.search(line)][:_LINES_SHOWN] or lines[-_LINES_SHOWN:]
 
 
 def _how(code: int | None) -> str:

@@ -75,8 +75,8 @@ def texts(node: ast.expr) -> Iterator[str]:
 def codes_in_the_code() -> set[str]:
     found = {"internal"}
     for path, tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and called(node) in CODE_AT and not path.startswith(PROTOCOLS):
+        for node in ast.walk(tree) if not path.startswith(PROTOCOLS) else ():
+            if isinstance(node, ast.Call) and called(node) in CODE_AT:
                 place = CODE_AT[called(node)]
                 for value in node.args[place : place + 1]:
                     found.update(texts(value))

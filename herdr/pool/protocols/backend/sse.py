@@ -32,6 +32,11 @@ class SseDecoder:
         """
         if self._failure is not None:
             raise self._failure
+        if data[:6] == b"data: " and data[-2:] == b"\n\n" and self._is_idle():
+            alone = data[6:-2]
+            if b"\n" not in alone and b"\r" not in alone and len(alone) < self._max_bytes:
+                self._at_start = self._after_cr = False
+                return [("", alone)]  # how llama.cpp sends nearly all of them: a third of the time
         events: list[tuple[str, bytes]] = []
         try:
             self._split(data, events)
@@ -40,6 +45,9 @@ class SseDecoder:
             if not events:
                 raise
         return events
+
+    def _is_idle(self) -> bool:
+        return not (self._line or self._data or self._event)
 
     def _split(self, data: bytes, events: list[tuple[str, bytes]]) -> None:
         if self._after_cr and data:

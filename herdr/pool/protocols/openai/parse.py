@@ -27,10 +27,10 @@ class TemplateArguments(msgspec.Struct):
     enable_thinking: bool | None = None
 
 
-class ChatBody(msgspec.Struct):
+class ChatBody(msgspec.Struct, kw_only=True):
     """What is read of a body; other fields are ignored."""
 
-    model: str
+    model: str = ""
     messages: list[ChatMessage]
     tools: list[ChatTool] | None = None
     tool_choice: NamedChoice | str | None = None
@@ -60,8 +60,6 @@ _decoder = msgspec.json.Decoder(ChatBody)
 def parse(body: bytes) -> ChatRequest:
     """Return what a body asks for; raises InvalidInput with the path of the wrong field."""
     asked = decode_body(_decoder, body)
-    if not asked.model:
-        raise refuse("model", "Expected the name of a model; GET /v1/models lists them.")
     if asked.n is not None and asked.n != 1:
         raise refuse("n", "The gateway gives one choice only; leave n out or send several requests.")
     thinking, effort = thinking_of(asked.reasoning_effort)

@@ -240,6 +240,8 @@ def _names(call_id: str, name: bytes, tool: MappedTool | None) -> bytes:
 
 def _plain_text(arguments: str) -> str:
     """Return the text that a model put into the one argument, or all it wrote if it did not keep to that."""
+    if arguments in ("", "{}"):  # no arguments at all, which a backend may write either way
+        return ""
     try:
         return _input_decoder.decode(arguments).input
     except (msgspec.DecodeError, RecursionError):

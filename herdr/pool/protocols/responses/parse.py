@@ -29,10 +29,10 @@ class TextOptions(msgspec.Struct):
     format: TextFormat | None = None
 
 
-class ResponsesBody(msgspec.Struct):
+class ResponsesBody(msgspec.Struct, kw_only=True):
     """What is read of a body; other fields are ignored."""
 
-    model: str
+    model: str = ""
     input: msgspec.Raw
     instructions: str | None = None
     tools: list[msgspec.Raw] | None = None
@@ -56,8 +56,6 @@ _items_decoder = msgspec.json.Decoder(list[msgspec.Raw] | str)
 def parse(body: bytes) -> ChatRequest:
     """Return what a body asks for; raises InvalidInput with the path of the wrong field."""
     asked = decode_body(_decoder, body)
-    if not asked.model:
-        raise refuse("model", "Expected the name of a model; GET /v1/models lists them.")
     _refuse_memory(asked)
     reasoning = asked.reasoning or Reasoning()
     thinking, effort = thinking_of(reasoning.effort)

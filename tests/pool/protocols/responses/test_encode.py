@@ -208,7 +208,7 @@ def as_plain_text(part: Any) -> Any:
     """A call of the plain-text tool as it comes back: only its input is kept of what the model wrote."""
     if not isinstance(part, ToolUse) or part.name != "apply_patch":
         return part
-    text = json.loads(part.arguments).get("input", part.arguments)
+    text = json.loads(part.arguments).get("input", "" if part.arguments == "{}" else part.arguments)
     return ToolUse(part.id, part.name, json.dumps({"input": text}, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -328,6 +328,7 @@ def called(name: str, *deltas: str) -> dict[str, Any]:
             {"type": "custom_tool_call", "name": "apply_patch", "input": '{"patch": 1}'},
         ),
         ("apply_patch", [], {"type": "custom_tool_call", "name": "apply_patch", "input": ""}),
+        ("apply_patch", ["{", "}"], {"type": "custom_tool_call", "name": "apply_patch", "input": ""}),
     ],
 )
 def test_calls_come_back_under_the_names_that_the_client_gave(
