@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ from herdr.bus.targets import Targets
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.ids import UlidFactory, new_epoch
-from herdr.local_model.server import local_model
+from herdr.local_model.server import SLOTS_FOLDER, local_model
 from herdr.pool.prewarm import prewarm
 from herdr.pool.upstream import client_session
 from herdr.pooling import api_keys, build_pool, read_prompts
@@ -95,11 +96,13 @@ async def gateway(
         watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
         closing.push_async_callback(watching.stop)
         watching.start([(w.name, Path(w.path)) for w in config.workspaces], await log.load("workspace"))
-        models = await closing.enter_async_context(with_local_model(config.models, path.parent))
+        keys = api_keys(config.models, environ)
+        local = with_local_model(config.models, path.parent)
+        models, own_key = await closing.enter_async_context(local)
         session = await closing.enter_async_context(client_session())
         new_id = UlidFactory(clock)
         recording = Recording(bus.publisher, bus.remember, clock, models.audit, await log.load("call"))
-        pool = build_pool(models, api_keys(models, environ), session, recording, clock, new_id)
+        pool = build_pool(models, keys | own_key, session, recording, clock, new_id)
         closing.push_async_callback(pool.stop)
         prompts = await asyncio.to_thread(read_prompts, models.prewarm)
         pool.start()
@@ -114,21 +117,26 @@ async def gateway(
 @contextlib.asynccontextmanager
 async def with_local_model(
     models: settings.ModelsSection, data: Path
-) -> AsyncIterator[settings.ModelsSection]:
-    """Start the gateway's own model server, if it has one, and yield the section with it as a backend."""
+) -> AsyncIterator[tuple[settings.ModelsSection, dict[str, str]]]:
+    """Start the gateway's own model server, if it has one.
+
+    Yields the section with it as a backend, and its key: pages in a browser reach loopback ports too.
+    """
     local = models.local
     if local.model is None:
-        yield models
+        yield models, {}
         return
     log = logging.getLogger("herdr.pool")
-    async with local_model(Path(local.model), local.slots, local.context, data, log) as url:
+    key = secrets.token_urlsafe(32)
+    async with local_model(Path(local.model), local.slots, local.context, data, log, api_key=key) as url:
         own = settings.Backend(settings.LOCAL_NAME, "llamacpp", url)
-        yield msgspec.structs.replace(models, backends=(own, *models.backends))
+        yield msgspec.structs.replace(models, backends=(own, *models.backends)), {own.name: key}
 
 
 def own_files(log: Path) -> list[Path]:
     """Return the files that the gateway writes in its data folder."""
-    return [*(log.with_name(log.name + end) for end in LOG_ENDS), log.with_name(LOCK_NAME)]
+    others = (LOCK_NAME, SLOTS_FOLDER)
+    return [*(log.with_name(log.name + end) for end in LOG_ENDS), *map(log.with_name, others)]
 
 
 async def open_log(section: settings.BusSection, clock: Clock) -> SqliteLog:

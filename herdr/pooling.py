@@ -110,9 +110,10 @@ def build_backend(
     times = backend.timeouts
     limits = Limits(times.connect_s, times.first_byte_s, times.between_chunks_s, times.total_s)
     concurrency = backend.concurrency or CONCURRENCY
-    if backend.kind == "anthropic":  # its key goes into a header of its own
-        upstream = Upstream(backend.name, backend.url, {}, limits, session)
-        return Anthropic(upstream, clock, model=backend.model, concurrency=concurrency, api_key=key)
+    if backend.kind == "anthropic":
+        headers = {} if key is None else {"x-api-key": key}
+        upstream = Upstream(backend.name, backend.url, headers, limits, session)
+        return Anthropic(upstream, clock, model=backend.model, concurrency=concurrency)
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     upstream = Upstream(backend.name, backend.url, headers, limits, session)
     lower_schema = backend.structured_output == "json_object"

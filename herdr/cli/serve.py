@@ -1,8 +1,11 @@
 """`herdr serve`: run the gateway in the foreground until it is told to stop."""
 
 import argparse
+import asyncio
+import contextlib
 import logging
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -64,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     for hint in advice(loaded.config):  # in the log only: /healthz is public
         _log.warning("%s", hint)
     tune_process()
-    uvloop.run(_serve(loaded.config, loaded.path, args, peers))
+    with contextlib.suppress(asyncio.CancelledError):  # told to stop while it was starting
+        uvloop.run(_serve(loaded.config, loaded.path, args, peers))
     return 0
 
 
@@ -123,6 +127,7 @@ async def _serve(
     peers: frozenset[str] | None,
 ) -> None:
     warnings = _warnings(config, peers)
+    _end_on_signals()
     clock = SystemClock()
     async with gateway(config, clock, peers_allowed=peers, warnings=warnings, environ=os.environ) as parts:
         # After the data folder: who starts a second gateway should hear of that one first
@@ -139,6 +144,14 @@ async def _serve(
             async with routes.watched():
                 await server.serve(sockets=[listener])
     _log.info("stopped")
+
+
+def _end_on_signals() -> None:
+    """Stop cleanly while the gateway is still starting; once it listens, the server takes the signals over."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
 
 
 def _warnings(config: Config, peers: frozenset[str] | None) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from herdr.errors import StartupError
 from herdr.local_model import keeper
 from herdr.local_model.program import check_model, find_program, options, script
 
+SLOTS_FOLDER = "slots"  # in the data folder
 KEY_VARIABLE = "LLAMA_API_KEY"  # of llama-server; a command line is visible to others
 READY_MAX_S = 600.0  # 70 GB from a slow disk; a start that hangs must still end
 STEADY_S = 60.0  # ready for so long means that the next death is a new trouble
@@ -57,7 +58,7 @@ async def local_model(
     """
     check_model(path)
     program, name = find_program()
-    folder = _make_folder(data_folder / "slots")
+    folder = _make_folder(data_folder / SLOTS_FOLDER)
     port = _free_port()
     command = [*program, *options(path, slots, context, port, folder)]
     url = f"http://127.0.0.1:{port}"

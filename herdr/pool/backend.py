@@ -119,7 +119,10 @@ async def run_stream(
 
     try:
         await upstream.stream(path, body, headers, feed, refused)
+        if chunks := decoder.finish():
+            emit(chunks)
     except Ended:
-        return
-    if chunks := decoder.finish():
-        emit(chunks)
+        pass
+    except ModelError as error:
+        upstream.without_secrets(error)
+        raise

@@ -16,6 +16,7 @@ class SlotView(msgspec.Struct, frozen=True):
     state: Literal["free", "warm", "busy"]
     agent: str | None
     prefix: str | None
+    route: str | None
     call: str | None
     cached_tokens: int
     """Of its last content; a free slot may still have some."""
@@ -52,6 +53,7 @@ def slot_view(slot: Slot, now: float) -> SlotView:
         state="busy" if slot.call is not None else "free" if holder is None else "warm",
         agent=None if holder is None else holder.agent,
         prefix=None if holder is None else holder.prefix,
+        route=None if holder is None else slot.route,
         call=slot.call,
         cached_tokens=slot.tokens,
         last_used_s_ago=None if slot.used_at == NEVER else max(0.0, now - slot.used_at),

@@ -50,6 +50,12 @@ class Upstream:
         self.limits = limits
         self._session = session
 
+    def without_secrets(self, error: ModelError) -> ModelError:
+        """Take our credentials out of an error: some servers repeat in it what they were sent."""
+        for value in self._headers.values():
+            error.detail = error.detail.replace(value.removeprefix("Bearer "), "[key]")
+        return error
+
     async def ask(self, method: str, path: str, body: bytes | None = None, within_s: float = ASK_S) -> Answer:
         """Send a small request and return the whole answer, whatever its status; raises ModelError."""
         timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=min(within_s, self.limits.connect_s))

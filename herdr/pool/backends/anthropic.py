@@ -18,16 +18,13 @@ class Anthropic:
     kind = "anthropic"
     has_slots = False
 
-    def __init__(
-        self, upstream: Upstream, clock: Clock, *, model: str | None, concurrency: int, api_key: str | None
-    ) -> None:
+    def __init__(self, upstream: Upstream, clock: Clock, *, model: str | None, concurrency: int) -> None:
         self.name = upstream.name
         self.url = upstream.url
         self._upstream = upstream
         self._clock = clock
         self._model = model
         self._concurrency = concurrency
-        self._api_key = api_key
         self._root = "" if self.url.endswith("/v1") else "/v1"
 
     async def look(self) -> Sight:
@@ -43,7 +40,7 @@ class Anthropic:
                 job.request, model=self._model or job.request.model, max_tokens=job.max_tokens
             )
         decoder = MessagesDecoder(verbatim=job.verbatim is not None)
-        sent = passed_on(job.headers, self._api_key)
+        sent = passed_on(job.headers, None)
         await run_stream(self._upstream, self._root + "/messages", body, sent, decoder, emit, self._refused)
 
     def _refused(self, answer: Answer) -> ModelError:

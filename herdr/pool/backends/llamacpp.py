@@ -152,12 +152,14 @@ class LlamaCpp:
             prompt_estimate=job.prompt_estimate,
             context=self._sight.context,
             new_id=self._new_id,
+            schemas={tool.name: tool.parameters for tool in request.tools} if self._recover else None,
         )
         await run_stream(self._upstream, "/v1/chat/completions", body, {}, decoder, emit, self._refused)
         self._generated += 1
 
     def _refused(self, answer: Answer) -> ModelError:
-        return refusal(answer.status, answer.body, "llamacpp", self._model or self.name)
+        error = refusal(answer.status, answer.body, "llamacpp", self._model or self.name)
+        return self._upstream.without_secrets(error)
 
     async def settle(self, slot: int) -> None:
         """See `Backend.settle`."""

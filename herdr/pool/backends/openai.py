@@ -68,6 +68,7 @@ class OpenAi:
             prompt_estimate=job.prompt_estimate,
             context=None,
             new_id=self._new_id,
+            schemas={tool.name: tool.parameters for tool in request.tools} if self._recover else None,
         )
         path = self._root + "/chat/completions"
         await run_stream(self._upstream, path, body, {}, decoder, emit, self._refused)

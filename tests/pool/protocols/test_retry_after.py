@@ -29,6 +29,7 @@ NOW = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
         ({"anthropic-ratelimit-requests-reset": "2015-10-21T07:28:10Z"}, 10),
         ({"anthropic-ratelimit-requests-reset": "2015-10-21T09:28:10.25+02:00"}, 10.25),
         ({"anthropic-ratelimit-requests-reset": "2015-10-21T05:28:10-02:00"}, 10),
+        ({"anthropic-ratelimit-requests-reset": "2015-10-21T12:58:10+05:30"}, 10),
         ({"anthropic-ratelimit-requests-reset": "2015-13-41T05:28:10Z"}, None),
         ({"anthropic-ratelimit-requests-reset": "tomorrow"}, None),
         ({"retry-after": "3", "anthropic-ratelimit-requests-reset": "2015-10-21T07:28:10Z"}, 3),

@@ -121,7 +121,7 @@ class Answer:
         self._trapped.clear()
 
     def _recover(self, out: list[Chunk]) -> None:
-        if self._spoke or self._in_thinking is None:
+        if self._in_thinking is None:
             return
         for item in [*self._trapped, *self._in_thinking.finish()]:
             if isinstance(item, str):

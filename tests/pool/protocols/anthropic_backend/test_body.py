@@ -250,6 +250,16 @@ def test_sampling(sampling: Sampling, sent: tuple[Any, ...]) -> None:
         ({"effort": "unheard-of"}, 9000, None),
         ({"thinking": False, "effort": "high"}, 9000, {"type": "disabled"}),
         ({"thinking": True, "tools": TOOLS, "tool_choice": ToolChoice("any")}, 9000, None),
+        (
+            {"thinking": True, "tool_choice": ToolChoice("any")},
+            9000,
+            {"type": "enabled", "budget_tokens": 4500},
+        ),
+        (
+            {"thinking": True, "tools": TOOLS, "tool_choice": ToolChoice("none")},
+            9000,
+            {"type": "enabled", "budget_tokens": 4500},
+        ),
     ],
 )
 def test_thinking(fields: dict[str, Any], max_tokens: int, sent: dict[str, Any] | None) -> None:

@@ -87,11 +87,22 @@ def test_a_prompt_that_is_too_long_by_nobody_knows_how_much() -> None:
     assert failure.detail.startswith("prompt is too long")
 
 
+def test_half_of_the_numbers_is_not_believed() -> None:
+    body = error("exceed_context_size_error", "too much", n_prompt_tokens=5)
+    assert refusal(400, body, None, "claude-x").code == "backend_refused"
+
+
 def test_the_wording_that_lowers_max_tokens_is_kept() -> None:
     words = "input length and `max_tokens` exceed context limit: 1900 + 200 > 2000"
     failure = refusal(400, error("invalid_request_error", words), None, "claude-x")
     assert failure.code == "backend_refused"
     assert words in failure.detail
+
+
+@pytest.mark.parametrize("size", [MESSAGE_MAX - 1, MESSAGE_MAX, MESSAGE_MAX + 1])
+def test_a_message_is_kept_up_to_a_bound(size: int) -> None:
+    shown = refusal(500, error("api_error", "b" * size), None, "claude-x").detail.rpartition(" ")[2]
+    assert shown == ("b" * size if size <= MESSAGE_MAX else "b" * (MESSAGE_MAX - 1) + "…")
 
 
 def test_a_long_message_is_cut_and_put_on_one_line() -> None:
@@ -117,3 +128,8 @@ def test_a_long_message_is_cut_and_put_on_one_line() -> None:
 )
 def test_an_error_event(data: bytes, code: str) -> None:
     assert stream_failure(data).code == code
+
+
+def test_an_error_event_says_of_which_type_it_is() -> None:
+    assert "(api_error)" in stream_failure(error("api_error", "oh")).detail
+    assert "(an error event)" in stream_failure(b"oh").detail

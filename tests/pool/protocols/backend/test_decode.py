@@ -511,6 +511,22 @@ def test_stop_sequences_and_recovery_together() -> None:
     assert (text(chunks), end(chunks).stop_reason) == ("a ", "stop_sequence")
 
 
+def test_text_held_back_goes_out_before_what_follows_it() -> None:
+    stream = sse({"content": "a EN"}, tool(0, "{}", "f", "x"), finish="tool_calls")
+    for how in ({"stop": ("END",)}, {"stop": ("END",), "recover": True, "tool_names": TOOLS}):
+        chunks = one(stream, **how)
+        assert "".join([c.text for c in chunks[:2] if isinstance(c, TextDelta)]) == "a EN"
+        assert isinstance(chunks[2], ToolStart)
+    met = one(sse({"content": "abc"}, tool(0, "{}", "f", "x")), stop=("abcd", "bc"))
+    assert (text(met), calls(met), end(met).stop_sequence) == ("a", [], "bc")
+
+
+def test_progress_ends_where_the_answer_begins() -> None:
+    late = raw({"prompt_progress": {"total": 4, "cache": 0, "processed": 4}})
+    chunks = one(late + sse({"content": "a"}, finish=None, done=False) + late + sse({"content": "b"}))
+    assert [type(c) for c in chunks] == [Progress, TextDelta, TextDelta, End]
+
+
 def test_a_stop_sequence_drops_the_call_that_it_cuts() -> None:
     stream = sse(tool(0, '{"a"', "f", "x"), {"content": "aXb"})
     chunks = one(stream, stop=("X",))

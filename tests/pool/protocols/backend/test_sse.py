@@ -10,6 +10,7 @@ from herdr.pool.protocols.backend.sse import SseDecoder
 STREAMS = {
     b"data: a\n\ndata: b\n\n": [("", b"a"), ("", b"b")],
     b"data: a\r\n\r\ndata: b\r\rdata: c\n\n": [("", b"a"), ("", b"b"), ("", b"c")],
+    b"event: e\r\ndata: a\r\ndata: b\r\n\r\n": [("e", b"a\nb")],
     b"event: error\ndata: x\n\ndata: y\n\n": [("error", b"x"), ("", b"y")],
     b"data: one\ndata:two\ndata:  three\n\n": [("", b"one\ntwo\n three")],
     b": comment\n\n:\n\ndata: a\n: in between\n\n": [("", b"a")],
