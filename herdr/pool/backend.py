@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from herdr.pool.chunk import Chunk, Progress
+from herdr.pool.chunk import Chunk, Progress, Verbatim
 from herdr.pool.failures import ModelError
 from herdr.pool.request import ChatRequest
 from herdr.pool.upstream import Answer, Upstream
@@ -110,7 +110,8 @@ async def run_stream(
         if chunks:
             emit(chunks)
             # While the prompt is evaluated, llama.cpp speaks once in 2,048 tokens
-            answering = answering or any(type(chunk) is not Progress for chunk in chunks)
+            answering = answering or any(type(chunk) not in (Progress, Verbatim) for chunk in chunks)
+            decoder.feed(b"")  # raises a failure that stood behind these chunks
         if decoder.ended:
             raise Ended
         if not chunks:

@@ -55,3 +55,8 @@ def whole_seconds(seconds: float) -> int:
 def prompt_too_long(tokens: int, limit: int) -> ModelError:
     """Return the error for a prompt that does not fit; Claude Code compacts when it reads this wording."""
     return ModelError("prompt_too_long", f"prompt is too long: {tokens} tokens > {limit} maximum")
+
+
+def stopping() -> ModelError:
+    """Return the error for a gateway that stops."""
+    return ModelError("stopping", "the gateway is stopping; ask again in a moment", 5)

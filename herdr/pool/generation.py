@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from herdr.pool.chunk import Chunk, Progress, Usage
+from herdr.pool.chunk import Chunk, Progress, Usage, Verbatim
 from herdr.pool.failures import ModelError
 
 
@@ -13,6 +13,8 @@ class Place(NamedTuple):
 
     slot: int | None
     queue_ms: int
+    passes_through: bool = False
+    """Client and backend both speak Anthropic, and the backend's own events go out as they came."""
 
 
 class Generation:
@@ -63,7 +65,7 @@ class Generation:
         for chunk in chunks:
             if type(chunk) is Progress:
                 self._usage = Usage(prompt=chunk.total, cached=chunk.cached)
-            elif self.first_token_at is None:
+            elif self.first_token_at is None and type(chunk) is not Verbatim:
                 self.first_token_at = now
         self.chunks.extend(chunks)
         self._wake()

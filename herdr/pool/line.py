@@ -8,7 +8,7 @@ import msgspec
 
 from herdr.clock import Clock
 from herdr.pool.backend import Backend, Sight
-from herdr.pool.failures import ModelError
+from herdr.pool.failures import ModelError, stopping
 from herdr.pool.identity import ANONYMOUS
 from herdr.pool.schedule import Ask, Schedule, Start
 from herdr.pool.standing import SlotView
@@ -43,6 +43,7 @@ class Line:
         self._timer: asyncio.TimerHandle | None = None
         self._seen = False
         self._watch: asyncio.Task[None] | None = None
+        self._settling: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begin to look after the backend."""
@@ -52,10 +53,11 @@ class Line:
         """Turn everybody away who still waits."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
-        self._refuse_all(ModelError("stopping", "the gateway is stopping; ask again in a moment", 5))
+        self._refuse_all(stopping())
+        tasks = [*self._settling, *([] if self._watch is None else [self._watch])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
     def state(self) -> str:
@@ -106,6 +108,21 @@ class Line:
         self.schedule.finish(call, self._clock.monotonic(), chain=chain, tokens=tokens, keeps=keeps)
         self.decide()
 
+    def leave_when_idle(self, start: Start, chain: tuple[bytes, ...] | None, tokens: int) -> None:
+        """Free the place of a call that was cut, once the backend says that it is idle."""
+        task = asyncio.create_task(self._settle(start, chain, tokens), name=f"settle {start.call}")
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settle(self, start: Start, chain: tuple[bytes, ...] | None, tokens: int) -> None:
+        try:
+            await self.backend.settle(start.slot)
+        except ModelError:
+            chain = None
+        self.leave(start.call, chain, tokens)
+        if chain is None:
+            await self._look()
+
     def promote(self, call: str, priority: int) -> None:
         """Raise the priority of a waiting call."""
         self.schedule.promote(call, priority)
@@ -114,7 +131,7 @@ class Line:
     def pause(self, seconds: float) -> None:
         """Start nothing for a while: the backend asked everybody to wait."""
         self.schedule.pause(self._clock.monotonic() + seconds)
-        _log.warning("%s asks everybody to wait for %.0f s", self.backend.name, seconds)
+        _log.warning("%s asks everybody to wait for %.3g s", self.backend.name, seconds)
         self.decide()
 
     def decide(self) -> None:
@@ -159,10 +176,6 @@ class Line:
         if not self.backend.has_slots or self._running or not self._seen:
             return False
         return self._clock.monotonic() - self._heard_at > LOOK_AGAIN_S
-
-    async def doubt(self) -> None:
-        """Look at the backend after a failure, and go on looking until it is back."""
-        await self._look()
 
     async def _look(self) -> None:
         async with self._looking:

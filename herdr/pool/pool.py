@@ -1,14 +1,13 @@
 """The pool: takes calls, joins identical ones, and keeps what runs."""
 
 import asyncio
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from herdr.clock import Clock
-from herdr.pool.failures import ModelError
+from herdr.pool.failures import ModelError, stopping
 from herdr.pool.generation import Generation, Reader
 from herdr.pool.joins import join_key, may_join, retry_key
 from herdr.pool.line import Line
@@ -22,10 +21,11 @@ RETRIES_KEPT, RETRY_WITHIN_S = (
     120.0,
 )  # who was turned away comes back within `Retry-After`, at most 60 s
 
-_log = logging.getLogger("herdr.pool")
-
 
 class _Running(NamedTuple):
+    """A call under way, as those see it who might join."""
+
+    key: bytes
     run: Run
     generation: Generation
     agent: str | None
@@ -55,7 +55,7 @@ class Pool:
         self._clock = clock
         self._new_id = new_id
         self._running: dict[bytes, _Running] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._all: set[_Running] = set()
         self._turned_away: OrderedDict[bytes, float] = OrderedDict()
         self._stopping = False
 
@@ -67,11 +67,11 @@ class Pool:
     async def stop(self) -> None:
         """End what runs, and turn away what waits."""
         self._stopping = True
+        for running in tuple(self._all):
+            running.run.stop(stopping())
+        await asyncio.gather(*(running.task for running in self._all), return_exceptions=True)
         for line in self.lines.values():
             await line.stop()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @contextmanager
     def open(self, inquiry: Inquiry) -> Iterator[Reader]:
@@ -81,7 +81,8 @@ class Pool:
             yield reader
         finally:
             if reader.generation.leave(reader) == 0 and not reader.generation.ended:
-                running.task.cancel()
+                self._unlist(running)  # who asks for the same from now on gets an answer of its own
+                running.run.stop(ModelError("client_gone", "the client left"))
 
     def _join(self, inquiry: Inquiry) -> tuple[Reader, _Running] | None:
         running = self._running.get(self._key(inquiry))
@@ -102,7 +103,7 @@ class Pool:
 
     def _begin(self, inquiry: Inquiry) -> tuple[Reader, _Running]:
         if self._stopping:
-            raise ModelError("stopping", "the gateway is stopping; ask again in a moment", 5)
+            raise stopping()
         now = self._clock.monotonic()
         key = self._key(inquiry)
         generation = Generation(self._new_id(), inquiry.prompt_estimate)
@@ -116,23 +117,23 @@ class Pool:
         )
         run = Run(inquiry, generation, self._lines_for(inquiry), terms, self._record, self._clock)
         task = asyncio.create_task(run(), name=f"call {generation.call}")
-        running = self._running[key] = _Running(
-            run, generation, inquiry.caller.agent, inquiry.canonical.request.stream, task
-        )
-        self._tasks.add(task)
-        task.add_done_callback(lambda _: self._over(key, running))
+        asks_for_stream = inquiry.canonical.request.stream
+        running = _Running(key, run, generation, inquiry.caller.agent, asks_for_stream, task)
+        self._running[key] = running
+        self._all.add(running)
+        task.add_done_callback(lambda _: self._over(running))
         return reader, running
 
-    def _over(self, key: bytes, running: _Running) -> None:
-        self._tasks.discard(running.task)
-        if self._running.get(key) is running:
-            del self._running[key]
-        if not running.task.cancelled() and (mistake := running.task.exception()) is not None:
-            _log.error("call %s failed", running.generation.call, exc_info=mistake)
-            running.generation.fail(ModelError("internal", "the gateway made a mistake; its log says which"))
+    def _unlist(self, running: _Running) -> None:
+        if self._running.get(running.key) is running:
+            del self._running[running.key]
+
+    def _over(self, running: _Running) -> None:
+        self._all.discard(running)
+        self._unlist(running)
         failure = running.generation.failure
         if failure is not None and failure.code == "queue_timeout":
-            self._turned_away[retry_key(key, running.agent)] = running.run.terms.ordered_by
+            self._turned_away[retry_key(running.key, running.agent)] = running.run.terms.ordered_by
             if len(self._turned_away) > RETRIES_KEPT:
                 self._turned_away.popitem(last=False)
 

@@ -97,22 +97,36 @@ class Run:
         self._end: End | None = None
         self._last: list[Chunk] = []
         self._restored = 0
-        self._settling: asyncio.Task[None] | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._stopped_by: ModelError | None = None
 
     async def __call__(self) -> None:
-        """Run to the end; failures end up in the generation."""
-        error: ModelError | None = None
-        try:
-            await self._try_lines()
-        except ModelError as caught:
-            error = caught
-            _log.warning(
-                "call %s of %s: %s", self._generation.call, self._inquiry.caller.shown, caught.detail
-            )
-        except asyncio.CancelledError:
-            await self._finish(ModelError("client_gone", "the client left"))
-            raise
-        await self._finish(error)
+        """Run to the end, which is always recorded; failures end up in the generation. Never cancel it: `stop`."""
+        if self._stopped_by is None:
+            self._work = asyncio.create_task(self._try_lines())
+            await asyncio.wait({self._work})
+        await self._finish(self._failure())
+
+    def stop(self, why: ModelError) -> None:
+        """Give up what is under way; a call whose answer is complete already ends as it would have."""
+        if self._stopped_by is None and (self._work is None or not self._work.done()):
+            self._stopped_by = why
+            if self._work is not None:
+                self._work.cancel()
+
+    def _failure(self) -> ModelError | None:
+        if self._work is None or self._work.cancelled():
+            return self._stopped_by
+        mistake = self._work.exception()
+        if mistake is None:
+            ended = self._end is not None
+            return None if ended else ModelError("backend_failed", "the answer ended without saying why")
+        if isinstance(mistake, ModelError):
+            caller = self._inquiry.caller
+            _log.warning("call %s of %s: %s", self._generation.call, caller.shown, mistake.detail)
+            return mistake
+        _log.error("call %s failed", self._generation.call, exc_info=mistake)
+        return ModelError("internal", "the gateway made a mistake; its log says which")
 
     def promote(self, priority: int) -> None:
         """Somebody more urgent waits for the same answer."""
@@ -158,9 +172,11 @@ class Run:
             now = self._clock.monotonic()
             self._placed = self._placed or now
             slot = start.slot if line.backend.has_slots else None
-            self._generation.begin(Place(slot, round(1000 * (self._placed - self.terms.arrived))))
+            job = self._job(line, slot)
+            queue_ms = round(1000 * (self._placed - self.terms.arrived))
+            self._generation.begin(Place(slot, queue_ms, job.verbatim is not None))
             await self._prepare(line, start)
-            await line.backend.generate(self._job(line, slot), self._emit)
+            await line.backend.generate(job, self._emit)
             is_clean = True
         except ModelError as error:
             is_clean = error.status < 500 and not self._has_begun  # refused before anything ran
@@ -173,7 +189,8 @@ class Run:
                 keeps = not self._inquiry.is_prewarm
                 line.leave(self._generation.call, chain, usage.prompt + usage.output, keeps=keeps)
             else:
-                self._settling = asyncio.create_task(self._settle(line, start))
+                chain = self._inquiry.canonical.chain if self._has_begun else None
+                line.leave_when_idle(start, chain, self._usage.prompt)
 
     def _ask(self) -> Ask:
         caller, canonical = self._inquiry.caller, self._inquiry.canonical
@@ -212,25 +229,17 @@ class Run:
 
     def _check_restore(self, line: Line) -> None:
         """Believe a restore only when the prompt's evaluation shows it: hybrid models say OK and start anew."""
-        if self._restored and self._usage.cached < self._restored // 2:
+        start, end = self._start, self._end
+        if not self._restored or start is None or end is None or start.shared < len(start.held_chain):
+            return  # a prompt that changed cannot use all of it
+        if end.usage.cached < self._restored // 2:
             line.schedule.restore_failed()
             _log.warning(
                 "%s restored %d tokens of a slot and then used %d: slots are no longer restored there",
                 line.backend.name,
                 self._restored,
-                self._usage.cached,
+                end.usage.cached,
             )
-
-    async def _settle(self, line: Line, start: Start) -> None:
-        """Free a slot whose generation was cut, once the backend says that it is idle."""
-        chain: tuple[bytes, ...] | None = self._inquiry.canonical.chain if self._has_begun else None
-        try:
-            await line.backend.settle(start.slot)
-        except ModelError:
-            chain = None
-        line.leave(self._generation.call, chain, self._usage.prompt)
-        if chain is None:
-            await line.doubt()
 
     def _emit(self, chunks: Sequence[Chunk]) -> None:
         """Pass chunks on, except for the last ones: these wait until the call is recorded."""
@@ -250,8 +259,6 @@ class Run:
 
     async def _finish(self, error: ModelError | None) -> None:
         """Record the call, and only then let its readers see the end."""
-        if error is None and self._end is None:
-            error = ModelError("backend_failed", "the backend's answer ended without saying why")
         await self._record(self._outcome(error))
         if error is not None:
             self._generation.fail(error)

@@ -24,7 +24,7 @@ def parts(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     owners = {route: Fraction(str(share)) for route, share in shares.items() if share > 0}
     if total <= 1 or not owners:
         return {}
-    limit = total if sum(owners.values()) >= 1 and len(owners) > 1 else total - 1
+    limit = total if sum(owners.values()) >= 1 else total - 1
     found = {route: max(1, min(total - 1, _nearest(share * total))) for route, share in owners.items()}
     while sum(found.values()) > limit:
         found[min(found, key=lambda route: (-found[route], owners[route], route))] -= 1

@@ -48,8 +48,8 @@ def effective(priority: int, waited_s: float, ageing_s: float) -> int:
 
     Only what was asked for at 0 is ever 0, so that an urgent call never queues behind patient ones.
     """
-    if priority <= 1:
-        return priority
+    if priority == 0:
+        return 0
     return max(1, priority - max(0, int(waited_s // ageing_s)))
 
 

@@ -28,12 +28,20 @@ def model_endpoints(
 ) -> list[Endpoint]:
     """Return the HTTP endpoints of the pool."""
 
-    def generates(path: str, dialect: Dialect, summary: str, *, verbatim: bool = False) -> Endpoint:
-        handler = ModelEndpoint(dialect, pool, streams, clock, new_id, passes_verbatim=verbatim)
+    def generates(path: str, dialect: Dialect, summary: str) -> Endpoint:
+        handler = ModelEndpoint(
+            dialect,
+            pool,
+            streams,
+            clock,
+            new_id,
+            passes_verbatim=dialect is anthropic,
+            errors_are_problems=dialect is herdr,
+        )
         return Endpoint("POST", path, MODELS, handler, summary, answers=ANSWERS, refuse=handler.refuse)
 
     api = PoolApi(pool, calls, clock)
-    messages = generates("/v1/messages", anthropic, "Ask a model (Anthropic Messages)", verbatim=True)
+    messages = generates("/v1/messages", anthropic, "Ask a model (Anthropic Messages)")
     return [
         generates("/v1/chat", herdr, "Ask a model"),
         messages,

@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from herdr.clock import Clock
 from herdr.errors import HerdrError
 from herdr.pool.canonical import canonical
 from herdr.pool.chunk import Chunk, End
-from herdr.pool.failures import ModelError
+from herdr.pool.failures import ModelError, stopping
 from herdr.pool.generation import Place, Reader
 from herdr.pool.identity import identify
 from herdr.pool.pool import Pool
@@ -19,12 +21,13 @@ from herdr.pool.run import Inquiry
 from herdr.pool.turns import last_user_text
 from herdr.web.asgi import ABORT, JSON, Headers, Receive, Reply, Scope, read_body, respond
 from herdr.web.auth import ANYONE, Caller
-from herdr.web.problems import headers_of, status_of
+from herdr.web.problems import CONTENT_TYPE, headers_of, problem_of, status_of
 from herdr.web.sse import SSE_HEADERS
 from herdr.web.streams import Streams
 
 MODEL_BODY_MAX = 32 * 1024 * 1024  # bytes; the bound of Anthropic's own API, images included
 FIRST_CHUNK_S = 2.0  # for the backend's status and first words, before the stream is opened with estimates
+PROBLEM: Headers = [(b"content-type", CONTENT_TYPE.encode())]
 UNPLACED = "none"  # X-Herdr-Slot of a call that has none
 
 
@@ -40,6 +43,7 @@ class ModelEndpoint:
         new_id: Callable[[], str],
         *,
         passes_verbatim: bool = False,
+        errors_are_problems: bool = False,
     ) -> None:
         """`passes_verbatim`: its bodies can go to a backend of kind `anthropic` as they are."""
         self._dialect = dialect
@@ -48,6 +52,7 @@ class ModelEndpoint:
         self._clock = clock
         self._new_id = new_id
         self._passes_verbatim = passes_verbatim
+        self._errors_are_problems = errors_are_problems
 
     async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one call."""
@@ -59,7 +64,9 @@ class ModelEndpoint:
             raise ModelError("overloaded", "as many streams as max_connections allows are open; ask again", 5)
         try:
             with self._pool.open(inquiry) as reader:
-                await stream.serve(reader, receive, Answering(self._dialect, request, inquiry, self._clock))
+                error_type = PROBLEM if self._errors_are_problems else JSON
+                answering = Answering(self._dialect, request, inquiry, self._clock, error_type)
+                await stream.serve(reader, receive, answering)
         finally:
             self._streams.leave(stream)
 
@@ -79,16 +86,21 @@ class ModelEndpoint:
     def refuse(self, error: HerdrError) -> tuple[int, bytes, Headers]:
         """Return an error's status, body and headers in the protocol's own form."""
         status, call = status_of(error), self._new_id()
+        headers = [*headers_of(error), *_call_headers(call, None)]
+        if self._errors_are_problems:
+            return status, msgspec.json.encode(problem_of(error)), headers
         body = self._dialect.error_body(status, error.code, error.detail, call)
-        kept = [(name, value) for name, value in headers_of(error) if name != b"content-type"]
-        return status, body, [*JSON, (b"request-id", b"req_" + call.encode()), *kept]
+        return status, body, [*JSON, *(header for header in headers if header[0] != b"content-type")]
 
 
 class Answering:
     """One client's side of an answer: its protocol, its request, its clock."""
 
-    def __init__(self, dialect: Dialect, request: ChatRequest, inquiry: Inquiry, clock: Clock) -> None:
+    def __init__(
+        self, dialect: Dialect, request: ChatRequest, inquiry: Inquiry, clock: Clock, error_type: Headers
+    ) -> None:
         self.streams = request.stream
+        self.error_type = error_type
         self._dialect = dialect
         self._request = request
         self._agent = inquiry.caller.shown
@@ -207,7 +219,7 @@ class ModelStream:
         if reader.generation.failure is not None:
             raise reader.generation.failure
         if self._streams.stopping:
-            raise _stopping()
+            raise stopping()
         await reader.moved()
         self.written_at = self._streams.now()  # no keep-alive is missing
 
@@ -217,20 +229,20 @@ class ModelStream:
         if error.retry_after_s is not None:
             headers.append((b"retry-after", b"%d" % error.retry_after_s))
         body = answering.error_body(reader.generation.call, error)
-        await respond(self._send, error.status, body, [*JSON, *headers])
+        await respond(self._send, error.status, body, [*answering.error_type, *headers])
 
     async def _stream(self, reader: Reader, place: Place, answering: Answering, headers: Headers) -> None:
         encoder = answering.encoder(answering.opening(reader, place))
         await self._send({"type": "http.response.start", "status": 200, "headers": [*SSE_HEADERS, *headers]})
         try:
-            out = encoder.start()
+            out = b"" if place.passes_through else encoder.start()
             while True:
                 out += self._encoded(encoder, reader.take(), answering, reader, place)
                 if reader.finished:
                     await self._send({"type": "http.response.body", "body": out})
                     return
                 if self._streams.stopping:
-                    raise _stopping()
+                    raise stopping()
                 if not out and self._streams.now() - self.written_at >= 1.0:
                     out = encoder.ping()
                 if out:
@@ -267,12 +279,12 @@ class ModelStream:
         serving.cancel()
 
 
-def _stopping() -> ModelError:
-    return ModelError("stopping", "the gateway is stopping; ask again in a moment", 5)
-
-
 def _answer_headers(reader: Reader, place: Place | None) -> Headers:
-    call = reader.generation.call.encode()
+    return _call_headers(reader.generation.call, place)
+
+
+def _call_headers(call_id: str, place: Place | None) -> Headers:
+    call = call_id.encode()
     slot = UNPLACED if place is None or place.slot is None else str(place.slot)
     queue_ms = 0 if place is None else place.queue_ms
     return [
