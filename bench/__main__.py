@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import follow, publish, urgent
+from bench.models import agents, overhead, urgency
 from bench.plan import Plan
 from bench.report import Line, as_json, machine, table
 
@@ -26,7 +27,12 @@ MEASURES: dict[str, Callable[[Plan], list[Line]]] = {
     "latency": follow.latency,
     "urgent": urgent.urgent,
     "idle": follow.idle,
+    "first-token": overhead.first_token,
+    "streams": overhead.streams,
+    "urgency": urgency.urgency,
 }
+ON_REQUEST: dict[str, Callable[[Plan], list[Line]]] = {"agents": agents.agents}
+"""Takes minutes and a real model: only with `--only`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +57,7 @@ def _measure(name: str, plan: Plan) -> list[Line]:
     """Measure one thing; a defect in it must not cost the rest of a long run."""
     began = time.monotonic()
     try:
-        lines = MEASURES[name](plan)
+        lines = (MEASURES | ON_REQUEST)[name](plan)
     except Exception as error:  # noqa: BLE001 - shown in the table
         traceback.print_exception(error)
         lines = [Line(name, "", [], notes=[f"failed: {type(error).__name__}: {error}"[:500]])]
@@ -62,7 +68,9 @@ def _measure(name: str, plan: Plan) -> list[Line]:
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smoke run of about a minute")
-    parser.add_argument("--only", action="append", choices=list(MEASURES), help="measure this; repeatable")
+    parser.add_argument(
+        "--only", action="append", choices=[*MEASURES, *ON_REQUEST], help="measure this; repeatable"
+    )
     parser.add_argument(
         "--repeats", type=int, default=3, help="interleaved repeats, of which the median counts"
     )

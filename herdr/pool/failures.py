@@ -1,5 +1,6 @@
 """Pure: how a call to a model can fail; each kind has one status, whatever protocol the client speaks."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -49,7 +50,7 @@ class ModelError(HerdrError):
 
 def whole_seconds(seconds: float) -> int:
     """Return a time as `Retry-After` takes it: a whole number from 1 to 60."""
-    return max(RETRY_AFTER_MIN_S, min(RETRY_AFTER_MAX_S, -int(-seconds // 1)))
+    return math.ceil(max(RETRY_AFTER_MIN_S, min(RETRY_AFTER_MAX_S, seconds)))
 
 
 def prompt_too_long(tokens: int, limit: int) -> ModelError:

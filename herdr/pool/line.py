@@ -108,20 +108,25 @@ class Line:
         self.schedule.finish(call, self._clock.monotonic(), chain=chain, tokens=tokens, keeps=keeps)
         self.decide()
 
-    def leave_when_idle(self, start: Start, chain: tuple[bytes, ...] | None, tokens: int) -> None:
-        """Free the place of a call that was cut, once the backend says that it is idle."""
-        task = asyncio.create_task(self._settle(start, chain, tokens), name=f"settle {start.call}")
+    def leave_when_idle(
+        self, start: Start, chain: tuple[bytes, ...] | None, tokens: int, *, failed: bool
+    ) -> None:
+        """Free the place of a call that was cut, once the backend says that it is idle.
+
+        `failed`: by the backend, which may have been started anew since.
+        """
+        task = asyncio.create_task(self._settle(start, chain, tokens, failed), name=f"settle {start.call}")
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
 
-    async def _settle(self, start: Start, chain: tuple[bytes, ...] | None, tokens: int) -> None:
+    async def _settle(self, start: Start, chain: tuple[bytes, ...] | None, tokens: int, failed: bool) -> None:
         try:
             await self.backend.settle(start.slot)
         except ModelError:
-            chain = None
-        self.leave(start.call, chain, tokens)
-        if chain is None:
+            chain, failed = None, True
+        if failed:
             await self._look()
+        self.leave(start.call, chain, tokens)
 
     def promote(self, call: str, priority: int) -> None:
         """Raise the priority of a waiting call."""

@@ -23,9 +23,9 @@ _SAYS_NOTHING = Message("user", (Text("."),))
 _log = logging.getLogger("herdr.pool")
 
 
-class _Shape(msgspec.Struct):
-    system: msgspec.Raw | None = None
-    messages: msgspec.Raw | None = None
+class _Shape(msgspec.Struct, frozen=True):
+    system: msgspec.Raw = msgspec.Raw()
+    messages: msgspec.Raw = msgspec.Raw()
 
 
 def prompt_of(data: bytes) -> ChatRequest:
@@ -37,8 +37,8 @@ def prompt_of(data: bytes) -> ChatRequest:
         shape = msgspec.json.decode(data, type=_Shape)
     except (msgspec.DecodeError, RecursionError):
         shape = _Shape()
-    if shape.messages is not None:
-        return anthropic.parse_count(data) if shape.system is not None else herdr.parse(data)
+    if bytes(shape.messages):
+        return anthropic.parse_count(data) if bytes(shape.system) else herdr.parse(data)
     try:
         text = data.decode()
     except UnicodeDecodeError:

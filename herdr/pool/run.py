@@ -167,7 +167,7 @@ class Run:
     async def _run_once(self, line: Line) -> None:
         self._start = None
         start = self._start = await line.enter(self._ask())
-        is_clean = False
+        is_clean = failed = False
         try:
             now = self._clock.monotonic()
             self._placed = self._placed or now
@@ -180,6 +180,7 @@ class Run:
             is_clean = True
         except ModelError as error:
             is_clean = error.status < 500 and not self._has_begun  # refused before anything ran
+            failed = not is_clean
             raise
         finally:
             if is_clean:
@@ -190,7 +191,7 @@ class Run:
                 line.leave(self._generation.call, chain, usage.prompt + usage.output, keeps=keeps)
             else:
                 chain = self._inquiry.canonical.chain if self._has_begun else None
-                line.leave_when_idle(start, chain, self._usage.prompt)
+                line.leave_when_idle(start, chain, self._usage.prompt, failed=failed)
 
     def _ask(self) -> Ask:
         caller, canonical = self._inquiry.caller, self._inquiry.canonical

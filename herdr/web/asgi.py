@@ -38,21 +38,27 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Return the request body; raises Refused beyond `limit` bytes, ClientGone if it breaks off."""
+TOO_LARGE_ADVICE = "send fewer events a request, or raise server.body_max_bytes"
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int, advice: str = TOO_LARGE_ADVICE) -> bytes:
+    """Return the request body; raises Refused beyond `limit` bytes, ClientGone if it breaks off.
+
+    `advice` is what the refusal tells people to do.
+    """
     declared = header(scope, b"content-length")
     if declared is not None and declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
+        raise _too_large(limit, advice)
     message = await receive()
     body = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body", False):
         if len(body) > limit:
-            raise _too_large(limit)
+            raise _too_large(limit, advice)
         return bytes(body)
     parts, size = [body], len(body)
     while message["type"] != "http.disconnect":
         if size > limit:
-            raise _too_large(limit)
+            raise _too_large(limit, advice)
         if not message.get("more_body", False):
             return b"".join(parts)
         message = await receive()
@@ -61,10 +67,10 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     raise ClientGone
 
 
-def _too_large(limit: int) -> Refused:
+def _too_large(limit: int, advice: str) -> Refused:
     return Refused(
         "too_large",
-        f"the body is larger than {limit} bytes; send fewer events a request, or raise server.body_max_bytes",
+        f"the body is larger than {limit} bytes; {advice}",
         {"connection": "close"},
     )
 

@@ -40,8 +40,9 @@ def model_endpoints(
         )
         return Endpoint("POST", path, MODELS, handler, summary, answers=ANSWERS, refuse=handler.refuse)
 
-    api = PoolApi(pool, calls, clock)
+    api = PoolApi(pool, calls, clock, new_id)
     messages = generates("/v1/messages", anthropic, "Ask a model (Anthropic Messages)")
+    completions = generates("/v1/chat/completions", openai, "Ask a model (OpenAI chat completions)")
     return [
         generates("/v1/chat", herdr, "Ask a model"),
         messages,
@@ -54,9 +55,9 @@ def model_endpoints(
             answers={400: ANSWERS[400]},
             refuse=messages.refuse,
         ),
-        generates("/v1/chat/completions", openai, "Ask a model (OpenAI chat completions)"),
+        completions,
         generates("/v1/responses", responses, "Ask a model (OpenAI Responses)"),
-        Endpoint("GET", "/v1/models", MODELS, api.models, "List the models"),
+        Endpoint("GET", "/v1/models", MODELS, api.models, "List the models", refuse=completions.refuse),
         Endpoint("GET", "/v1/pool", MODELS, api.pool, "Show backends, slots and queues"),
         Endpoint("GET", "/v1/calls", MODELS, api.calls, "List the newest model calls"),
     ]

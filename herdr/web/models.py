@@ -26,6 +26,7 @@ from herdr.web.sse import SSE_HEADERS
 from herdr.web.streams import Streams
 
 MODEL_BODY_MAX = 32 * 1024 * 1024  # bytes; the bound of Anthropic's own API, images included
+BODY_ADVICE = "send less: smaller images, or a shorter history"
 FIRST_CHUNK_S = 2.0  # for the backend's status and first words, before the stream is opened with estimates
 PROBLEM: Headers = [(b"content-type", CONTENT_TYPE.encode())]
 UNPLACED = "none"  # X-Herdr-Slot of a call that has none
@@ -56,7 +57,7 @@ class ModelEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one call."""
-        body = await read_body(scope, receive, MODEL_BODY_MAX)
+        body = await read_body(scope, receive, MODEL_BODY_MAX, BODY_ADVICE)
         request = self._dialect.parse(body)
         inquiry = self._inquire(scope, request, body, caller)
         stream = ModelStream(self._streams, send, scope)
@@ -86,7 +87,7 @@ class ModelEndpoint:
     def refuse(self, error: HerdrError) -> tuple[int, bytes, Headers]:
         """Return an error's status, body and headers in the protocol's own form."""
         status, call = status_of(error), self._new_id()
-        headers = [*headers_of(error), *_call_headers(call, None)]
+        headers = [*headers_of(error), *call_headers(call, Place(None, 0))]
         if self._errors_are_problems:
             return status, msgspec.json.encode(problem_of(error)), headers
         body = self._dialect.error_body(status, error.code, error.detail, call)
@@ -106,6 +107,10 @@ class Answering:
         self._agent = inquiry.caller.shown
         self._clock = clock
         self._arrived = clock.monotonic()
+
+    def waited_ms(self) -> int:
+        """Return how long the client has waited so far."""
+        return round(1000 * (self._clock.monotonic() - self._arrived))
 
     def opening(self, reader: Reader, place: Place) -> Opening:
         """Return what is known when the answer begins."""
@@ -191,7 +196,7 @@ class ModelStream:
         except ModelError as error:
             await self._refuse(reader, answering, error)
             return
-        headers = _answer_headers(reader, place)
+        headers = call_headers(reader.generation.call, place)
         if answering.streams:
             await self._stream(reader, place, answering, headers)
         else:
@@ -224,8 +229,8 @@ class ModelStream:
         self.written_at = self._streams.now()  # no keep-alive is missing
 
     async def _refuse(self, reader: Reader, answering: Answering, error: ModelError) -> None:
-        place = reader.generation.place
-        headers = _answer_headers(reader, place)
+        place = reader.generation.place or Place(None, answering.waited_ms())
+        headers = call_headers(reader.generation.call, place)
         if error.retry_after_s is not None:
             headers.append((b"retry-after", b"%d" % error.retry_after_s))
         body = answering.error_body(reader.generation.call, error)
@@ -279,19 +284,15 @@ class ModelStream:
         serving.cancel()
 
 
-def _answer_headers(reader: Reader, place: Place | None) -> Headers:
-    return _call_headers(reader.generation.call, place)
-
-
-def _call_headers(call_id: str, place: Place | None) -> Headers:
+def call_headers(call_id: str, place: Place) -> Headers:
+    """Return the headers that every answer carries."""
     call = call_id.encode()
-    slot = UNPLACED if place is None or place.slot is None else str(place.slot)
-    queue_ms = 0 if place is None else place.queue_ms
+    slot = UNPLACED if place.slot is None else str(place.slot)
     return [
         (b"request-id", b"req_" + call),
         (b"x-herdr-call", call),
         (b"x-herdr-slot", slot.encode()),
-        (b"x-herdr-queue-ms", b"%d" % queue_ms),
+        (b"x-herdr-queue-ms", b"%d" % place.queue_ms),
     ]
 
 

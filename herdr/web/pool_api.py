@@ -1,5 +1,6 @@
 """What people and tools may ask about the pool: its state, the calls it made, its models, the size of a prompt."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -8,12 +9,13 @@ import msgspec
 from herdr.clock import Clock
 from herdr.errors import FieldError, InvalidInput
 from herdr.pool.canonical import canonical
+from herdr.pool.generation import Place
 from herdr.pool.pool import Pool
 from herdr.pool.protocols import anthropic
 from herdr.pool.protocols.openai.models import models_body
 from herdr.web.asgi import JSON, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
-from herdr.web.models import MODEL_BODY_MAX
+from herdr.web.models import BODY_ADVICE, MODEL_BODY_MAX, call_headers
 
 CALLS_DEFAULT, CALLS_MAX = 100, 1000
 
@@ -40,10 +42,11 @@ class CallsQuery(msgspec.Struct, forbid_unknown_fields=True):
 class PoolApi:
     """The handlers."""
 
-    def __init__(self, pool: Pool, calls: Rows, clock: Clock) -> None:
+    def __init__(self, pool: Pool, calls: Rows, clock: Clock, new_id: Callable[[], str]) -> None:
         self._pool = pool
         self._calls = calls
         self._clock = clock
+        self._new_id = new_id
 
     async def pool(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with every backend: its state, slots, queue and shares."""
@@ -61,8 +64,10 @@ class PoolApi:
 
     async def count_tokens(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer how many tokens a prompt has; no slot is taken for it."""
-        request = anthropic.parse_count(await read_body(scope, receive, MODEL_BODY_MAX))
-        await respond_json(send, 200, {"input_tokens": await self._pool.count(canonical(request).request)})
+        request = anthropic.parse_count(await read_body(scope, receive, MODEL_BODY_MAX, BODY_ADVICE))
+        counted = await self._pool.count(canonical(request).request)
+        headers = call_headers(self._new_id(), Place(None, 0))
+        await respond(send, 200, anthropic.count_body(counted), [*JSON, *headers])
 
 
 def _calls_query(query: bytes) -> CallsQuery:

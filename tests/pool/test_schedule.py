@@ -302,6 +302,11 @@ def test_a_client_without_identity_takes_over_nobody_elses_conversation() -> Non
     run(plan, ask("c0", "a", chain=chain("ab")), 0.0)
     start = run(plan, ask("c1", None, chain=chain("abc")), 1.0)
     assert (start.slot, start.conversation.agent) == (1, None)
+    plan = schedule(1)
+    run(plan, ask("c0", "a", chain=chain("ab")), 0.0)
+    start = run(plan, ask("c1", None, chain=chain("abc")), 1.0)
+    assert (start.conversation.agent, start.evicted) == (None, Conversation("a", "p"))
+    assert start.shared == 2, "its content is as good as any"
 
 
 def test_no_two_calls_in_one_slot_and_no_slot_that_is_not_there() -> None:
@@ -360,6 +365,13 @@ def test_without_an_idle_slot_only_deadlines_wake() -> None:
     plan = schedule(1)
     arrive(plan, ask("c0", "a"), ask("c1", "a"))
     plan.decide(0.0)
+    assert plan.next_wake(0.0) == 30.0
+
+
+def test_who_does_not_wait_for_its_own_slot_is_not_woken_for_it() -> None:
+    plan = schedule(4, {"owner": 0.5})
+    arrive(plan, *(ask(f"other {n}") for n in range(3)))
+    assert len(plan.decide(0.0)) == 2
     assert plan.next_wake(0.0) == 30.0
 
 
@@ -467,6 +479,17 @@ def test_a_backend_that_does_not_restore_is_not_asked_again() -> None:
     assert not plan.snapshot(0.0).restores
 
 
+def test_files_that_nobody_confirmed_make_room_when_their_call_ends() -> None:
+    plan = schedule(1, spill=True)
+    run(plan, ask("c0"), 0.0)
+    numbers = [run(plan, ask(f"c{n}"), float(n)).save for n in range(1, 6)]
+    assert None not in numbers and set(numbers) <= {0, 1}
+
+
+def test_places_without_a_cache_have_nothing_to_restore() -> None:
+    assert not schedule(2, sticky=False, spill=True).snapshot(0.0).restores
+
+
 def test_without_spill_nothing_is_saved() -> None:
     plan = schedule(1)
     run(plan, ask("c0"), 0.0)
@@ -485,6 +508,17 @@ def test_unknown_content_makes_a_slot_cold() -> None:
     assert (view.state, view.agent, view.cached_tokens) == ("free", None, 0)
     start = run(plan, ask("c1", "a", chain=chain("c0")), 2.0)
     assert (start.shared, start.held_chain, start.evicted) == (0, (), None)
+
+
+def test_a_slot_that_is_not_kept_is_free_for_whoever_shares_its_content() -> None:
+    plan = schedule(3)
+    arrive(plan, ask("c0", "a", chain=chain("x")), ask("c1", "b", chain=chain("abc")))
+    plan.decide(0.0)
+    plan.finish("c0", 1.0, chain=chain("x"), tokens=1000)
+    plan.finish("c1", 1.0, chain=chain("abc"), tokens=1000, keeps=False)
+    assert [slot.state for slot in plan.snapshot(1.0).slots] == ["warm", "free", "free"]
+    start = run(plan, ask("c2", "c", chain=chain("abq")), 2.0)
+    assert (start.slot, start.shared, start.evicted) == (1, 2, None)
 
 
 def test_after_a_restart_every_slot_is_cold_and_what_runs_leaves_nothing() -> None:
@@ -548,6 +582,7 @@ def test_snapshot() -> None:
                 "state": "warm",
                 "agent": "a",
                 "prefix": "p",
+                "route": "owner",
                 "call": None,
                 "cached_tokens": 700,
                 "last_used_s_ago": 3.5,
@@ -557,6 +592,7 @@ def test_snapshot() -> None:
                 "state": "busy",
                 "agent": "b",
                 "prefix": "p",
+                "route": "review",
                 "call": "c1",
                 "cached_tokens": 0,
                 "last_used_s_ago": 2.5,
@@ -566,6 +602,7 @@ def test_snapshot() -> None:
                 "state": "free",
                 "agent": None,
                 "prefix": None,
+                "route": None,
                 "call": None,
                 "cached_tokens": 0,
                 "last_used_s_ago": None,

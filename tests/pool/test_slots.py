@@ -87,16 +87,24 @@ def test_own_takes_the_latest_of_equals() -> None:
         (["xyz", "xy", "x"], 0),  # the longest
         (["", "q", "x"], 2),  # one entry is better than none
         (["q", "", "r"], 1),  # nothing in common: what was never used
-        (["q", "r", "s"], 0),  # else what was used least recently
+        (["q", "r", "s"], 2),  # else what was used least recently
     ],
 )
 def test_among_free_slots_the_longest_shared_chain_wins(contents: list[str], taken: int) -> None:
     slots = Slots(3)
     for at, content in enumerate(contents):
         if content:
-            warm(slots, at, f"agent {at}", float(at), content)
+            warm(slots, at, f"agent {at}", 3.0 - at, content)
     slots.free_idle(10.0)
     assert number(slots.other(ask(prompt="xyz"), 2, OWNS_NOTHING)) == taken
+
+
+def test_an_empty_slot_is_taken_before_content_that_somebody_may_want_again() -> None:
+    slots = Slots(2)
+    warm(slots, 0, "a", 1.0, "q")
+    warm(slots, 1, "b", 5.0, "")
+    slots.free_idle(10.0)
+    assert number(slots.other(ask(prompt="xyz"), 2, OWNS_NOTHING)) == 1
 
 
 def test_a_free_slot_is_taken_before_any_warm_one_however_much_that_shares() -> None:
@@ -167,6 +175,13 @@ def test_a_side_call_at_the_bound_spares_the_main_conversation() -> None:
     warm(slots, 1, "a", 9.0, prefix="sub")
     assert number(slots.other(ask("a", prefix="title", side=True), 2, OWNS_NOTHING)) == 1
     assert number(slots.other(ask("a", prefix="third"), 2, OWNS_NOTHING)) == 0
+
+
+def test_a_side_calls_conversation_is_never_the_main_one() -> None:
+    slots = Slots(2)
+    warm(slots, 0, "a", 1.0, prefix="probe", side=True)
+    warm(slots, 1, "a", 9.0, prefix="main")
+    assert number(slots.other(ask("a", prefix="title", side=True), 2, OWNS_NOTHING)) == 0
 
 
 def test_an_agent_at_its_bound_waits_while_all_its_slots_are_busy() -> None:

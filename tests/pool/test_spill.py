@@ -162,6 +162,8 @@ def test_a_client_without_identity_gets_the_longest_file_that_its_prompt_continu
     spill = Spill(3, enabled=True)
     one, two, new = (Conversation(None, "p", number=n) for n in (1, 2, 3))
     keep(spill, A, "xyz")
+    keep(spill, one, "xq")
+    assert restored(spill, new, "xyz") is None, "it parts from what the file holds"
     keep(spill, one, "x")
     longest = keep(spill, two, "xy")
     assert restored(spill, new, "q") is None
@@ -169,6 +171,20 @@ def test_a_client_without_identity_gets_the_longest_file_that_its_prompt_continu
     spill.end("reader")
     assert spill.save("c", content(new, "xyzq")) == longest, "the file is the new number's now"
     assert len(spill) == 3
+
+
+def test_a_client_without_identity_gets_no_file_that_was_not_confirmed() -> None:
+    spill = Spill(2, enabled=True)
+    spill.save("c", content(Conversation(None, "p", number=1)))
+    assert restored(spill, Conversation(None, "p", number=2)) is None
+
+
+def test_a_conversation_that_goes_on_in_its_slot_takes_no_other_ones_file() -> None:
+    spill = Spill(2, enabled=True)
+    one, two = (Conversation(None, "p", number=n) for n in (1, 2))
+    keep(spill, one, "x")
+    keep(spill, two, "xy")
+    assert restored(spill, one, "xyz", content(one, "x")) is None
 
 
 def test_forget_resize_and_turn_off() -> None:

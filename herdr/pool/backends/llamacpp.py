@@ -15,7 +15,7 @@ from herdr.pool.failures import ModelError
 from herdr.pool.protocols.backend.body import chat_body
 from herdr.pool.protocols.backend.decode import ChatDecoder
 from herdr.pool.protocols.backend.refusal import refusal
-from herdr.pool.request import ChatRequest
+from herdr.pool.request import ChatRequest, Image, Message
 from herdr.pool.upstream import Answer, Upstream
 
 SETTLE_FIRST_S, SETTLE_MAX_S = 0.02, 1.0  # a cancelled slot is free after 0.06 s decoding, 1.4 s in prefill
@@ -134,6 +134,9 @@ class LlamaCpp:
     async def generate(self, job: Job, emit: Emit) -> None:
         """See `Backend.generate`."""
         request = job.request
+        if not self._sight.vision and _shows_image(request.messages[-1]):
+            detail = f"the model of {self.name} cannot see images: send text, or ask a model that can"
+            raise ModelError("unsupported_input", detail)
         model = self._model or request.model
         body = chat_body(
             request,
@@ -208,3 +211,8 @@ class LlamaCpp:
             return _counted.decode(answer.body).input_tokens if answer.status == 200 else None
         except msgspec.DecodeError:
             return None
+
+
+def _shows_image(message: Message) -> bool:
+    """Tell whether a user shows an image now; in older turns and results of tools a note stands for it."""
+    return message.role == "user" and any(isinstance(part, Image) for part in message.parts)

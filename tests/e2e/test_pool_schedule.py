@@ -1,0 +1,473 @@
+"""Who runs next, and who joins whom: the queue of the real process in front of servers that hold requests."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from fake_llama import FakeLlama, Script, rate_limited
+from gateway import GatewayProcess
+from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, Asking, Client
+from model_gateway import (
+    asked,
+    backend,
+    last,
+    model_gateway,
+    pool,
+    row,
+    slot_of,
+    until_running,
+    wait_for_queue,
+    wait_for_rest,
+    waiting,
+)
+from wire import wait_until
+
+SERVERS = {  # each test has a server of its own behind the one gateway, so that its slots are cold
+    "order": 1,
+    "urgent": 1,
+    "join": 2,
+    "raise": 1,
+    "leave": 2,
+    "retry": 2,
+    "affinity": 2,
+    "background": 4,
+    "shares": 4,
+    "several": 4,
+    "cloud": 4,
+}
+HASTY = {"timeout": 1, "again": 1, "hasty": 2, "quota": 4}
+QUEUE_S = 2  # of the hasty gateway
+EACH = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+
+
+def serve(stack: ExitStack, servers: dict[str, int]) -> dict[str, FakeLlama]:
+    return {name: stack.enter_context(FakeLlama(slots)) for name, slots in servers.items()}
+
+
+@pytest.fixture(scope="module")
+def patient(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[GatewayProcess, dict[str, FakeLlama]]]:
+    """A gateway that lets calls wait for longer than any test takes."""
+    with ExitStack() as stack:
+        fakes = serve(stack, SERVERS)
+        servers = {**fakes, "cloud": {"kind": "openai", "url": fakes["cloud"].url}}
+        folder = tmp_path_factory.mktemp("patient")
+        yield (
+            stack.enter_context(model_gateway(folder, servers, queue_timeout_s=300, affinity_wait_s=300)),
+            fakes,
+        )
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GatewayProcess, dict[str, FakeLlama]]]:
+    """A gateway that gives up soon."""
+    with ExitStack() as stack:
+        fakes = serve(stack, HASTY)
+        servers = {**fakes, "quota": {"kind": "openai", "url": fakes["quota"].url}}
+        folder = tmp_path_factory.mktemp("hasty")
+        yield (
+            stack.enter_context(
+                model_gateway(folder, servers, queue_timeout_s=QUEUE_S, affinity_wait_s=0.2, ageing_s=300)
+            ),
+            fakes,
+        )
+
+
+class Desk:
+    """Asks one backend of a gateway, and keeps the requests until the end."""
+
+    def __init__(self, gateway: GatewayProcess, fake: FakeLlama, name: str, stack: ExitStack) -> None:
+        self.gateway = gateway
+        self.fake = fake
+        self.name = name
+        self._stack = stack
+
+    def ask(
+        self,
+        text: str,
+        client: Client = CHAT,
+        agent: str | None = None,
+        priority: int | None = None,
+        **more: object,
+    ) -> Asking:
+        """Ask, and return at once; without an agent each text has one of its own."""
+        headers = {"x-agent-id": text if agent is None else agent}
+        if priority is not None:
+            headers["x-priority"] = str(priority)
+        if "route" in more:
+            headers["x-herdr-route"] = str(more.pop("route"))
+        if "retry" in more:
+            headers["x-stainless-retry-count"] = str(more.pop("retry"))
+        return self._stack.enter_context(
+            client.ask(self.gateway, text, headers=headers, model=self.name, **{"stream": True, **more})
+        )
+
+    def queue(self, text: str, **more: object) -> Asking:
+        """Ask, and wait until one more call waits."""
+        before = waiting(self.gateway, self.name)
+        asking = self.ask(text, **more)  # type: ignore[arg-type]
+        wait_for_queue(self.gateway, before + 1, self.name)
+        return asking
+
+    def run(self, text: str, **more: object) -> Asking:
+        """Ask, and wait until one more request is held in its slot."""
+        before = len(asked(self.fake, lambda one: one.state == "held"))
+        asking = self.ask(text, **more)  # type: ignore[arg-type]
+        until_running(self.fake, before + 1)
+        return asking
+
+    def texts(self) -> list[str]:
+        """What was asked, in the order in which it came to the server."""
+        return [str(one.body["messages"][-1]["content"]) for one in self.fake.requests]
+
+
+@pytest.fixture
+def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """The test's own server, named by its parameter, with requests held before their first word."""
+    name = request.param
+    gateway, fakes = request.getfixturevalue("hasty" if name in HASTY else "patient")
+    fake = fakes[name]
+    fake.script(Script(["Hel", "lo", "!"]))
+    fake.hold(after=0)
+    with ExitStack() as stack:
+        yield Desk(gateway, fake, name, stack)
+    fake.release()
+    wait_for_rest(gateway, name)
+    assert fake.violations == []
+    assert not [line for line in gateway.log if "Traceback" in line]
+
+
+def let_it_notice(gateway: GatewayProcess) -> None:
+    """Have it serve later requests, so that what came to its sockets before has been dealt with."""
+    for _ in range(5):
+        pool(gateway)
+
+
+def at(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("desk", [name], indirect=True, ids=[""])
+
+
+def heard(asking: Asking, client: Client = CHAT) -> str:
+    return client.text(client.assembled(list(asking.events())))
+
+
+# -- order --------------------------------------------------------------------------------------------------
+
+
+@at("order")
+def test_urgent_calls_first_and_equals_in_their_order(desk: Desk) -> None:
+    asked_for = [
+        ("first", 5),
+        ("nine", 9),
+        ("five", 5),
+        ("one", 1),
+        ("nought", 0),
+        ("five too", 5),
+        ("default", None),
+    ]
+    desk.run("first", priority=5)
+    asking = [desk.queue(text, priority=priority) for text, priority in asked_for[1:]]
+    assert backend(desk.gateway, desk.name)["queue"] == {
+        "total": 6,
+        "by_priority": {"0": 1, "1": 1, "5": 3, "9": 1},
+    }
+    assert all(one.is_silent() for one in asking), "headers were sent while it could still become a 503"
+    desk.fake.release()
+    assert [heard(one) for one in asking] == ["Hello!"] * 6
+    assert desk.texts() == ["first", "nought", "one", "five", "five too", "default", "nine"]
+    assert int(str(asking[0].header("x-herdr-queue-ms"))) > 0
+
+
+@at("urgent")
+def test_an_urgent_call_waits_for_one_running_generation_at_most(desk: Desk) -> None:
+    desk.run("running")
+    for number in range(8):
+        desk.queue(f"background {number}", priority=9)
+    urgent = desk.queue("urgent", priority=0)
+    (running,) = desk.fake.requests
+    desk.fake.release(running)
+    desk.fake.until(lambda: len(desk.fake.requests) == 2 and last(desk.fake).state == "held")
+    assert desk.texts() == ["running", "urgent"]
+    desk.fake.release(last(desk.fake))
+    assert heard(urgent) == "Hello!"
+    desk.fake.release()
+
+
+@at("several")
+def test_several_slots_run_at_once(desk: Desk) -> None:
+    asking = [desk.run(f"agent {number}") for number in range(4)]
+    assert {one.slot for one in desk.fake.requests} == {0, 1, 2, 3}
+    late = desk.queue("a fifth")
+    third = next(one for one in desk.fake.requests if one.slot == 2)
+    desk.fake.release(third)
+    desk.fake.until(lambda: len(desk.fake.requests) == 5)
+    assert last(desk.fake).slot == 2
+    desk.fake.release()
+    assert [heard(one) for one in (*asking, late)] == ["Hello!"] * 5
+    assert len({one.connection for one in desk.fake.requests}) == 5, "a connection was used again"
+
+
+# -- waiting too long ---------------------------------------------------------------------------------------
+
+
+@at("timeout")
+def test_who_waits_too_long_is_told_when_to_come_back(desk: Desk) -> None:
+    running = desk.run("running")
+    asking = [
+        (client, desk.ask(f"{client.name} {stream}", client, stream=stream))
+        for client in CLIENTS
+        for stream in (True, False)
+    ]
+    wait_for_queue(desk.gateway, len(asking), desk.name)
+    for client, one in asking:
+        answer = one.answer()
+        assert answer.status == 503, answer
+        after = answer.headers["retry-after"]
+        assert after.isdigit() and 1 <= int(after) <= 60
+        kind, message = client.refusal(answer)
+        assert kind == {"chat": "queue_timeout", "messages": "api_error"}.get(client.name, "server_error")
+        assert desk.name in message and "overloaded_error" not in message
+        assert answer.headers["request-id"] == f"req_{answer.headers['x-herdr-call']}"
+        assert answer.headers["x-herdr-slot"] == "none"
+        assert int(answer.headers["x-herdr-queue-ms"]) >= 1000 * QUEUE_S - 1
+        assert row(desk.gateway, answer.headers["x-herdr-call"])["error"] == "queue_timeout"
+    assert waiting(desk.gateway, desk.name) == 0
+    desk.fake.release()
+    assert heard(running) == "Hello!"
+    assert desk.texts() == ["running"]
+
+
+@at("again")
+def test_who_comes_back_has_its_old_place(desk: Desk) -> None:
+    running = desk.run("running")
+    assert desk.ask("patient").answer().status == 503
+    younger = desk.queue("younger")
+    again = desk.queue("patient")
+    desk.fake.release()
+    assert [heard(one) for one in (running, younger, again)] == ["Hello!"] * 3
+    assert desk.texts() == ["running", "patient", "younger"]
+
+
+# -- one generation for several -----------------------------------------------------------------------------
+
+
+@at("join")
+@EACH
+def test_identical_calls_share_one_generation(desk: Desk, client: Client) -> None:
+    text = f"for {client.name}"
+    desk.fake.hold(after=1)
+    before = len(desk.fake.requests)
+    first = desk.ask(text, MESSAGES, agent="one", temperature=0)
+    events = first.events()
+    seen = [next(events)]
+    while MESSAGES.heard(seen) != "Hel":
+        seen.append(next(events))
+    more = {} if client is MESSAGES else {"max_tokens": 100}
+    late = desk.ask(text, client, agent="two", temperature=0, **more)
+    stream = late.events()
+    came = [next(stream)]
+    while client.heard(came) != "Hel":  # from the beginning, although it came late
+        came.append(next(stream))
+    whole = desk.ask(text, client, agent="three", temperature=0, stream=False, **more)
+    assert late.header("x-herdr-call") == first.header("x-herdr-call")
+    desk.fake.release()
+    assert MESSAGES.text(MESSAGES.assembled([*seen, *events])) == "Hello!"
+    assert client.text(client.assembled([*came, *stream])) == "Hello!"
+    assert client.text(whole.answer().json()) == "Hello!"
+    assert len(desk.fake.requests) == before + 1
+
+
+@at("join")
+def test_only_calls_that_must_be_answered_alike_are_joined(desk: Desk) -> None:
+    before = len(desk.fake.requests)
+    desk.run("Hi", agent="one", temperature=0)
+    desk.run("Hi", agent="two")  # the model's own temperature: two clients want two answers
+    assert len(desk.fake.requests) == before + 2
+    other = [
+        desk.queue("Hi", agent="three", temperature=0.5),
+        desk.queue("Hi", agent="four", temperature=0, max_tokens=7),
+        desk.queue("Hi", agent="five", temperature=0, seed=1),
+        desk.queue("Hi", agent="six", temperature=0, **CHAT.tools()),
+    ]
+    desk.fake.release()
+    assert [heard(one) for one in other] == ["Hello!"] * 4
+
+
+@at("raise")
+def test_a_joined_call_has_the_better_priority_of_the_two(desk: Desk) -> None:
+    desk.run("running")
+    low = desk.queue("shared", agent="one", priority=9, temperature=0)
+    desk.queue("other", priority=5)
+    high = desk.ask("shared", agent="two", priority=0, temperature=0)
+    wait_until(
+        lambda: backend(desk.gateway, desk.name)["queue"]["by_priority"] == {"0": 1, "5": 1}, "the rise"
+    )
+    desk.fake.release()
+    assert heard(low) == heard(high) == "Hello!"
+    assert desk.texts() == ["running", "shared", "other"]
+
+
+@at("leave")
+def test_a_shared_generation_ends_with_its_last_reader(desk: Desk) -> None:
+    desk.fake.hold(after=1)
+    first = desk.run("shared", agent="one", temperature=0)
+    second = desk.ask("shared", agent="two", temperature=0)
+    third = desk.ask("shared", agent="three", temperature=0)
+    for one in (first, second, third):
+        assert one.status == 200  # so it is in
+    (request,) = desk.fake.requests
+    first.leave()
+    third.leave()
+    let_it_notice(desk.gateway)
+    assert request.state == "held", "the generation ended although somebody reads"
+    second.leave()
+    desk.fake.until(lambda: request.state == "cancelled")
+    wait_for_rest(desk.gateway, desk.name)
+
+
+@at("leave")
+def test_a_shared_generation_goes_on_when_one_leaves(desk: Desk) -> None:
+    desk.fake.hold(after=1)
+    first = desk.run("also shared", agent="one", temperature=0)
+    second = desk.ask("also shared", agent="two", temperature=0)
+    assert first.status == second.status == 200
+    first.leave()
+    let_it_notice(desk.gateway)
+    desk.fake.release()
+    assert heard(second) == "Hello!"
+
+
+@at("leave")
+def test_who_leaves_and_asks_again_gets_an_answer(desk: Desk) -> None:
+    """The generation that is being cut must not be joined any more."""
+    for number in range(10):
+        text = f"once more {number}"
+        desk.fake.hold(after=1)
+        desk.run(text, agent="restless", temperature=0).leave()
+        held = last(desk.fake)
+        desk.fake.until(lambda held=held: held.state == "cancelled")
+        desk.fake.release()
+        assert heard(desk.ask(text, agent="restless", temperature=0)) == "Hello!"
+
+
+@at("retry")
+def test_above_temperature_0_a_marked_retry_joins(desk: Desk) -> None:
+    desk.fake.hold(after=1)
+    first = desk.run("please", client=COMPLETIONS, agent="one", temperature=1)
+    again = desk.ask("please", COMPLETIONS, agent="one", temperature=1, retry=1)
+    assert again.header("x-herdr-call") == first.header("x-herdr-call")
+    desk.run("please", client=COMPLETIONS, agent="two", temperature=1, retry=1)  # another client's is another
+    assert len(desk.fake.requests) == 2
+    desk.fake.release()
+    assert heard(first, COMPLETIONS) == heard(again, COMPLETIONS) == "Hello!"
+
+
+@at("retry")
+def test_claude_code_asking_again_without_streaming_joins(desk: Desk) -> None:
+    desk.fake.hold(after=1)
+    before = len(desk.fake.requests)
+    first = desk.run("go on", client=MESSAGES, agent="one")
+    again = desk.ask("go on", MESSAGES, agent="one", stream=False)
+    let_it_notice(desk.gateway)
+    desk.fake.release()
+    assert MESSAGES.text(again.answer().json()) == heard(first, MESSAGES) == "Hello!"
+    assert len(desk.fake.requests) == before + 1
+
+
+# -- slots and shares ---------------------------------------------------------------------------------------
+
+
+@at("affinity")
+def test_a_call_waits_for_its_conversation_although_another_slot_is_free(desk: Desk) -> None:
+    desk.run("one", agent="a")
+    (running,) = desk.fake.requests
+    second = desk.queue("two", agent="a")
+    other = desk.run("three", agent="b")
+    assert {one.slot for one in desk.fake.requests} == {0, 1}
+    desk.fake.release()
+    assert heard(second) == heard(other) == "Hello!"
+    assert last(desk.fake).slot == running.slot
+    assert slot_of(desk.gateway, "a", desk.name) == [running.slot]
+
+
+@at("hasty")
+def test_it_waits_for_no_longer_than_the_affinity_is_worth(desk: Desk) -> None:
+    desk.run("one", agent="a")
+    desk.run("two", agent="a")
+    assert {one.slot for one in desk.fake.requests} == {0, 1}
+    desk.fake.release()
+
+
+@at("background")
+def test_two_background_calls_at_once(desk: Desk) -> None:
+    for number in range(2):
+        desk.run(f"background {number}", route="background")
+    third = desk.queue("background 2", route="background")
+    main = desk.run("main")
+    first = desk.fake.requests[0]
+    desk.fake.release(first)
+    desk.fake.until(lambda: len(desk.fake.requests) == 4 and last(desk.fake).state == "held")
+    desk.fake.release()
+    assert heard(third) == heard(main) == "Hello!"
+    assert desk.texts() == ["background 0", "background 1", "main", "background 2"]
+
+
+@at("shares")
+def test_the_owner_s_part_is_kept_free_and_the_owner_may_use_the_rest(desk: Desk) -> None:
+    for number in range(2):
+        desk.run(f"review {number}", route="review")
+    third = desk.queue("review 2", route="review")  # two slots are the owner's, of four
+    owner = [desk.run(f"owner {number}") for number in range(2)]
+    desk.queue("owner 2")
+    shares = backend(desk.gateway, desk.name)["shares"]
+    assert (shares["primary_agent"]["part"], shares["primary_agent"]["running"]) == (2, 2)
+    assert shares["review"]["running"] == 2
+    for request in desk.fake.requests[:2]:
+        desk.fake.release(request)
+    desk.fake.until(lambda: len(desk.fake.requests) == 6)
+    desk.fake.release()
+    assert heard(third) == heard(owner[0]) == "Hello!"
+    wait_for_rest(desk.gateway, desk.name)
+    desk.fake.hold(after=0)
+    for number in range(4):
+        desk.run(f"owner alone {number}")
+    desk.fake.release()
+
+
+# -- a quota that all share ---------------------------------------------------------------------------------
+
+
+@at("cloud")
+def test_a_quota_pauses_everybody(desk: Desk) -> None:
+    desk.fake.release()
+    answers = iter([Script(refuse=rate_limited("2"))])
+    desk.fake.script(lambda body: next(answers, Script(["Hel", "lo", "!"])))
+    first = desk.ask("first")
+    wait_until(lambda: backend(desk.gateway, desk.name)["state"] == "paused", "the pause")
+    seen = backend(desk.gateway, desk.name)
+    assert 0 < seen["paused_s"] <= 2 and seen["kind"] == "openai" and seen["slots"] == []
+    second = desk.queue("second", client=MESSAGES)
+    assert len(desk.fake.requests) == 1, "somebody asked during the pause"
+    assert heard(first) == "Hello!" and heard(second, MESSAGES) == "Hello!"
+    refused, *others = desk.fake.requests
+    assert len(others) == 2
+    assert all(one.arrived - refused.arrived >= 2 for one in others), "somebody asked during the pause"
+    assert first.header("x-herdr-slot") == "none"
+    assert backend(desk.gateway, desk.name)["state"] == "ready"
+
+
+@at("quota")
+def test_a_quota_that_lasts_too_long_is_passed_on(desk: Desk) -> None:
+    desk.fake.release()
+    desk.fake.script(Script(refuse=rate_limited("30")))
+    answer = desk.ask("first", MESSAGES).answer()
+    assert answer.status == 429 and 25 <= int(answer.headers["retry-after"]) <= 30
+    assert MESSAGES.refusal(answer)[0] == "rate_limit_error"
+    waited = [(other, desk.ask("second", other)) for other in CLIENTS]
+    for other, asking in waited:
+        answer = asking.answer()
+        assert answer.status == 503 and 20 <= int(answer.headers["retry-after"]) <= 30
+        other.refusal(answer)
+    assert len(desk.fake.requests) == 1
+    assert backend(desk.gateway, desk.name)["state"] == "paused"

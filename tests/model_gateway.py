@@ -1,0 +1,141 @@
+"""A real gateway process in front of model servers, and what tests ask it about its pool."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fake_llama import Call, FakeLlama
+from gateway import GatewayProcess
+from wire import all_events, call, wait_until
+
+Json = dict[str, Any]
+Servers = Mapping[str, FakeLlama | Json]
+"""Backends by name: a fake llama.cpp, or the configuration of another kind."""
+
+
+@contextlib.contextmanager
+def model_gateway(
+    folder: Path,
+    servers: Servers,
+    *,
+    env: Mapping[str, str] | None = None,
+    more: Json | None = None,
+    **models: Any,
+) -> Iterator[GatewayProcess]:
+    """Run a gateway with these backends and keys of the section `models`, ready to take calls."""
+    process = configured(folder, servers, env=env, more=more, **models).start()
+    try:
+        wait_until(lambda: all(b["state"] == "ready" for b in pool(process)["backends"]), "the backends")
+        yield process
+    finally:
+        if process.running():
+            process.kill()
+
+
+def configured(
+    folder: Path,
+    servers: Servers,
+    *,
+    env: Mapping[str, str] | None = None,
+    more: Json | None = None,
+    **models: Any,
+) -> GatewayProcess:
+    """Return a gateway that is not started yet; `more` are other sections of its configuration."""
+    backends = [
+        {"name": name, **({"kind": "llamacpp", "url": it.url} if isinstance(it, FakeLlama) else it)}
+        for name, it in servers.items()
+    ]
+    models = {"names": {name: name for name in servers}, **models}
+    file = folder / "herdr.yaml"
+    file.write_text(json.dumps({"models": {"backends": backends, **models}, **(more or {})}))
+    return GatewayProcess(folder / "data", ("--config", str(file)), env)
+
+
+def pool(gateway: GatewayProcess, headers: Mapping[str, str] | None = None) -> Json:
+    answer = call(gateway, "GET", "/v1/pool", headers=headers)
+    assert answer.status == 200, answer
+    return dict(answer.json())
+
+
+def backend(gateway: GatewayProcess, name: str = "local") -> Json:
+    """What `/v1/pool` says of one backend."""
+    return next(dict(seen) for seen in pool(gateway)["backends"] if seen["name"] == name)
+
+
+def waiting(gateway: GatewayProcess, name: str = "local") -> int:
+    return int(backend(gateway, name)["queue"]["total"])
+
+
+def slots(gateway: GatewayProcess, name: str = "local") -> list[Json]:
+    return list(backend(gateway, name)["slots"])
+
+
+def slot_of(gateway: GatewayProcess, agent: str, name: str = "local") -> list[int]:
+    """The slots that an agent holds."""
+    return [
+        slot["slot"] for slot in slots(gateway, name) if slot["agent"] == agent and slot["state"] != "free"
+    ]
+
+
+def wait_for_queue(gateway: GatewayProcess, count: int, name: str = "local") -> None:
+    wait_until(lambda: waiting(gateway, name) == count, f"{count} calls to wait")
+
+
+def wait_for_rest(gateway: GatewayProcess, name: str = "local") -> None:
+    """Wait until nothing runs and nothing waits."""
+
+    def rests() -> bool:
+        seen = backend(gateway, name)
+        return (
+            seen["running"] == 0
+            and seen["queue"]["total"] == 0
+            and not any(slot["state"] == "busy" for slot in seen["slots"])
+        )
+
+    wait_until(rests, "every slot to be free")
+
+
+def calls(gateway: GatewayProcess, query: str = "") -> list[Json]:
+    """The rows of `/v1/calls`, the newest first."""
+    answer = call(gateway, "GET", f"/v1/calls?{query}")
+    assert answer.status == 200, answer
+    return list(answer.json()["calls"])
+
+
+def row(gateway: GatewayProcess, id_: str | None) -> Json:
+    """One call's row, once it is there."""
+    found: list[Json] = []
+
+    def is_there() -> bool:
+        found[:] = [r for r in calls(gateway) if r["call"] == id_]
+        return bool(found)
+
+    wait_until(is_there, f"the record of call {id_}")
+    return found[0]
+
+
+def recorded(gateway: GatewayProcess, type_: str, id_: str | None = None) -> list[Json]:
+    """The events of a type in the log, of one call or of all."""
+    events = all_events(gateway, f"type={type_}")
+    return [event for event in events if id_ is None or event["data"]["call"] == id_]
+
+
+def last(fake: FakeLlama) -> Call:
+    """The newest request that a fake got."""
+    return fake.requests[-1]
+
+
+def until_running(fake: FakeLlama, count: int) -> None:
+    """Wait until so many requests are in their slots, held."""
+    fake.until(lambda: sum(request.state == "held" for request in fake.requests) == count)
+
+
+def asked(fake: FakeLlama, is_it: Callable[[Call], bool]) -> list[Call]:
+    return [request for request in fake.requests if is_it(request)]
+
+
+def told(gateway: GatewayProcess) -> str:
+    """Everything that the gateway has written to its log."""
+    return "\n".join(gateway.log)
