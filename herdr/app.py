@@ -102,7 +102,7 @@ async def gateway(
         session = await closing.enter_async_context(client_session())
         new_id = UlidFactory(clock)
         recording = Recording(bus.publisher, bus.remember, clock, models.audit, await log.load("call"))
-        pool = build_pool(models, keys | own_key, session, recording, clock, new_id)
+        pool = build_pool(models, keys | own_key, session, recording, clock, new_id, lambda: streams.stopping)
         closing.push_async_callback(pool.stop)
         prompts = await asyncio.to_thread(read_prompts, models.prewarm)
         pool.start()

@@ -10,9 +10,11 @@ from herdr.clock import Clock
 from herdr.errors import InvalidInput, StartupError
 from herdr.pool.backend import Backend
 from herdr.pool.backends.anthropic import Anthropic
+from herdr.pool.backends.chat import Chat
 from herdr.pool.backends.llamacpp import LlamaCpp
 from herdr.pool.backends.openai import OpenAi
 from herdr.pool.line import Line
+from herdr.pool.lookout import Lookout
 from herdr.pool.names import Names, Short
 from herdr.pool.pool import Pool
 from herdr.pool.prewarm import prompt_of
@@ -30,12 +32,13 @@ def api_keys(models: settings.ModelsSection, environ: Mapping[str, str]) -> dict
     for backend in models.backends:
         if backend.api_key_env is None:
             continue
-        if not environ.get(backend.api_key_env):
+        key = environ.get(backend.api_key_env, "").strip()  # files of variables often end in a line break
+        if not (key and key.isascii() and key.isprintable()):
             raise StartupError(
                 f"models.backends: {backend.name} needs the environment variable {backend.api_key_env}, which is "
-                "not set; set it to the API key, or remove api_key_env"
+                "not set, or holds what no header can carry; set it to the API key, or remove api_key_env"
             )
-        keys[backend.name] = environ[backend.api_key_env]
+        keys[backend.name] = key
     return keys
 
 
@@ -59,13 +62,15 @@ def build_pool(
     record: Record,
     clock: Clock,
     new_id: Callable[[], str],
+    is_stopping: Callable[[], bool],
 ) -> Pool:
     """Build every backend with its line, and the pool over them."""
     lines = {}
     for backend in models.backends:
         client = build_backend(backend, keys.get(backend.name), session, clock, new_id)
         schedule = build_schedule(models, backend)
-        lines[backend.name] = Line(client, schedule, clock, models.queue_timeout_s)
+        lookout = Lookout(client, clock)
+        lines[backend.name] = Line(client, lookout, schedule, clock, models.queue_timeout_s)
     short = models.short
     return Pool(
         lines,
@@ -80,6 +85,7 @@ def build_pool(
         record=record,
         clock=clock,
         new_id=new_id,
+        is_stopping=is_stopping,
     )
 
 
@@ -113,26 +119,17 @@ def build_backend(
     if backend.kind == "anthropic":
         headers = {} if key is None else {"x-api-key": key}
         upstream = Upstream(backend.name, backend.url, headers, limits, session)
-        return Anthropic(upstream, clock, model=backend.model, concurrency=concurrency)
+        return Anthropic(upstream, clock, backend.model, concurrency)
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     upstream = Upstream(backend.name, backend.url, headers, limits, session)
-    lower_schema = backend.structured_output == "json_object"
-    if backend.kind == "openai":
-        return OpenAi(
-            upstream,
-            clock,
-            model=backend.model,
-            concurrency=concurrency,
-            tool_calls=backend.tool_calls,
-            recover=backend.recover_tool_calls,
-            lower_schema=lower_schema,
-            new_id=new_id,
-        )
-    return LlamaCpp(
-        upstream,
+    chat = Chat(
+        backend.kind,
         model=backend.model,
         tool_calls=backend.tool_calls,
         recover=backend.recover_tool_calls,
-        lower_schema=lower_schema,
+        lower_schema=backend.structured_output == "json_object",
         new_id=new_id,
     )
+    if backend.kind == "openai":
+        return OpenAi(upstream, clock, chat, concurrency)
+    return LlamaCpp(upstream, chat)

@@ -1,9 +1,10 @@
 """Model calls on the bus: each becomes a `model.call`, its turns `session.message`s, and a row for `/v1/calls`."""
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -41,15 +42,9 @@ class Recording:
         self._clock = clock
         self._audit: Audit = audit
         self._rows: deque[CallRecord] = deque(maxlen=CALLS_KEPT)
-        self._rows.extend(sorted((_decode(row) for row in remembered.values()), key=_age))
-        self._next = (
-            len(remembered) % CALLS_KEPT if len(remembered) < CALLS_KEPT else self._oldest(remembered)
-        )
-
-    @staticmethod
-    def _oldest(remembered: Mapping[str, bytes]) -> int:
-        """Return the place in a full ring that is overwritten next."""
-        return int(min(remembered, key=lambda place: _age(_decode(remembered[place]))))
+        kept = sorted(_readable(remembered), key=lambda found: found[1].call)  # ULIDs begin with their time
+        self._rows.extend(row for _, row in kept)
+        self._next = (int(kept[-1][0]) + 1) % CALLS_KEPT if kept else 0
 
     async def __call__(self, outcome: Outcome) -> None:
         """Commit what a call leaves behind; a log that cannot be written costs the record, not the answer."""
@@ -66,9 +61,12 @@ class Recording:
         row = self._remember("call", f"{place:04d}", msgspec.json.encode(record))
         try:
             async with asyncio.timeout(COMMIT_S):
-                await asyncio.gather(self._publisher.record(events), row)
+                receipts, _ = await asyncio.gather(self._publisher.record(events), row)
+            if receipts[0].status == "dropped":
+                _log.error("call %s is not in the log: too many events wait for it", record.call)
         except (TimeoutError, LogUnavailable) as error:
-            _log.error("call %s was not recorded: %s", record.call, error or f"no commit in {COMMIT_S:g} s")
+            why = str(error) or f"no commit within {COMMIT_S:g} s"
+            _log.error("call %s was not recorded: %s", record.call, why)
 
     def _record_of(self, outcome: Outcome) -> CallRecord:
         caller, canonical = outcome.inquiry.caller, outcome.inquiry.canonical
@@ -112,5 +110,8 @@ class Recording:
         return found
 
 
-def _age(record: CallRecord) -> str:
-    return record.call  # a ULID begins with its time
+def _readable(remembered: Mapping[str, bytes]) -> Iterator[tuple[str, CallRecord]]:
+    """Yield the rows by their places, without those that another version wrote in another form."""
+    for place, row in remembered.items():
+        with contextlib.suppress(msgspec.MsgspecError):
+            yield place, _decode(row)

@@ -94,7 +94,7 @@ class ModelServer:
         restarted, self._restarted = self._restarted, False
         return Sight(len(self._slots), 100_000, False, restarted)
 
-    async def generate(self, job: Job, emit: Emit) -> None:
+    async def generate(self, job: Job, emit: Emit) -> bool:
         self._check_up()
         self.generations += 1
         fate = self._fate()
@@ -120,6 +120,7 @@ class ModelServer:
             slot.busy = None
         self.freed.set()
         self.freed.clear()
+        return True
 
     def _fate(self) -> str:
         point = self._rng.random()

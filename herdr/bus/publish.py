@@ -79,16 +79,16 @@ class Publisher:
         self._intake.offer(Pending(self._intake.own(type_, data, lane=lane, to=to), made_id=True))
         self._writer.wake()
 
-    async def record(self, events: Sequence[Event]) -> None:
+    async def record(self, events: Sequence[Event]) -> list[Receipt]:
         """Commit events of the gateway's own (`own_event`) and return once they are in the log.
 
-        Raises LogUnavailable. P2 events are dropped while the lanes are full, as anybody's are.
+        Raises LogUnavailable. While the lanes are full they are dropped as anybody's are; the receipts say so.
         """
         submission = Submission(len(events), asyncio.get_running_loop().create_future())
         for index, event in enumerate(events):
             self._intake.offer(Pending(event, submission=submission, index=index, made_id=True))
         self._writer.wake()
-        await submission.done
+        return await submission.done
 
     def own_event(self, type_: str, data: Any, *, background: bool, session: str | None = None) -> Event:
         """Return an event of the gateway's own; one of the background is of lane P2 and not routed."""

@@ -52,8 +52,11 @@ class Backend(Protocol):
         """Ask how it is; raises ModelError while it cannot take requests."""
         ...
 
-    async def generate(self, job: Job, emit: Emit) -> None:
-        """Run one generation to its `End`; raises ModelError. Cancelling it ends the generation."""
+    async def generate(self, job: Job, emit: Emit) -> bool:
+        """Run one generation to its `End`; raises ModelError. Cancelling it ends the generation.
+
+        False: it was cut here, and the backend may go on for a moment.
+        """
         ...
 
     async def settle(self, slot: int) -> None:
@@ -76,10 +79,19 @@ class Backend(Protocol):
 class Decoder(Protocol):
     """Reads a backend's stream; `herdr.pool.protocols` has one for each kind."""
 
+    heard: int
+    """Events so far, without mere keep-alives."""
     ended: bool
+    """The `End` is out."""
+    is_cut: bool
+    """It is out before the backend's own end."""
 
     def feed(self, data: bytes) -> list[Chunk]:
         """Return what these bytes complete; raises ModelError."""
+        ...
+
+    def check(self) -> None:
+        """Raise the failure that stood behind the chunks which `feed` returned last."""
         ...
 
     def finish(self) -> list[Chunk]:
@@ -87,8 +99,8 @@ class Decoder(Protocol):
         ...
 
 
-class Ended(Exception):
-    """The answer is complete though the backend goes on; leaving the stream cuts it."""
+class _Enough(Exception):
+    """Leaves the stream; the answer is complete."""
 
 
 async def run_stream(
@@ -99,31 +111,33 @@ async def run_stream(
     decoder: Decoder,
     emit: Emit,
     refused: Callable[[Answer], ModelError],
-) -> None:
-    """Stream one answer through a decoder."""
+) -> bool:
+    """Stream one answer through a decoder; returns whether the backend came to its own end."""
     limits = upstream.limits
     answering = False
 
     def feed(data: bytes) -> float | None:
         nonlocal answering
+        heard = decoder.heard
         chunks = decoder.feed(data)
         if chunks:
             emit(chunks)
-            # While the prompt is evaluated, llama.cpp speaks once in 2,048 tokens
-            answering = answering or any(type(chunk) not in (Progress, Verbatim) for chunk in chunks)
-            decoder.feed(b"")  # raises a failure that stood behind these chunks
+            decoder.check()
         if decoder.ended:
-            raise Ended
-        if not chunks:
+            raise _Enough
+        if decoder.heard == heard:
             return None
+        # While the prompt is evaluated, llama.cpp speaks once in 2,048 tokens
+        answering = answering or any(type(chunk) not in (Progress, Verbatim) for chunk in chunks)
         return limits.between_chunks_s if answering else limits.first_byte_s
 
     try:
         await upstream.stream(path, body, headers, feed, refused)
         if chunks := decoder.finish():
             emit(chunks)
-    except Ended:
+    except _Enough:
         pass
     except ModelError as error:
         upstream.without_secrets(error)
         raise
+    return not decoder.is_cut

@@ -42,6 +42,10 @@ class ModelError(HerdrError):
         """When to come back, whole seconds from 1 to 60; None: nothing to wait for."""
         return None if self.wait_s is None else whole_seconds(self.wait_s)
 
+    def again(self) -> "ModelError":
+        """Return the same error to be raised once more; one that is raised twice drags all its frames along."""
+        return ModelError(self.code, self.detail, self.wait_s)
+
     @property
     def status(self) -> int:
         """The HTTP status."""

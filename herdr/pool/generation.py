@@ -7,6 +7,8 @@ from typing import NamedTuple
 from herdr.pool.chunk import Chunk, Progress, Usage, Verbatim
 from herdr.pool.failures import ModelError
 
+CHUNKS_MAX = 1_000_000  # about as many tokens; no model's answer is that long
+
 
 class Place(NamedTuple):
     """Where a call runs, and how long it waited for that."""
@@ -21,7 +23,7 @@ class Generation:
     """The chunks of one answer, kept from the first to the last, so that a reader may join at any time.
 
     A reader is a position in that list: a slow one holds up neither the model nor the others. The list is
-    bounded by the answer's length, which is bounded by `max_tokens`.
+    bounded by the answer's length: `max_tokens`, and CHUNKS_MAX for a backend that does not keep to it.
     """
 
     def __init__(self, call: str, prompt_estimate: int) -> None:
@@ -60,6 +62,10 @@ class Generation:
         self.place = place
         self._wake()
 
+    def withdraw(self) -> None:
+        """The call has lost its slot again before the backend said anything, and waits for another."""
+        self.place = None
+
     def append(self, chunks: Sequence[Chunk], now: float) -> None:
         """Take chunks from the backend."""
         for chunk in chunks:
@@ -68,6 +74,8 @@ class Generation:
             elif self.first_token_at is None and type(chunk) is not Verbatim:
                 self.first_token_at = now
         self.chunks.extend(chunks)
+        if len(self.chunks) > CHUNKS_MAX:
+            raise ModelError("backend_failed", f"the answer has more than {CHUNKS_MAX} pieces and no end")
         self._wake()
 
     def end(self) -> None:
@@ -78,7 +86,7 @@ class Generation:
     def fail(self, error: ModelError) -> None:
         """There will be no further chunk."""
         if not self.ended:
-            self.failure = error
+            self.failure = error.again()
             self.end()
 
     def _wake(self) -> None:

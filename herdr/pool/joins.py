@@ -22,7 +22,8 @@ def join_key(canonical: Canonical, backend: str) -> bytes:
     No part of it: `stream`, `include_usage`, `hide_thinking`, session, agent, route, priority.
     """
     asked = canonical.request
-    what = (backend, asked.model, asked.messages, asked.tools, asked.tool_choice, asked.sampling)
+    strict = [tool.strict for tool in asked.tools]  # all else of the prompt is in its chain
+    what = (backend, asked.model, canonical.chain[-1], strict, asked.tool_choice, asked.sampling)
     limits = (asked.response_format, asked.max_tokens, asked.thinking, asked.effort)
     return blake2b(_encode((what, limits)), digest_size=KEY_BYTES).digest()
 

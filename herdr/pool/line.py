@@ -1,4 +1,4 @@
-"""The line before one backend: who waits, who runs where, and how the backend itself is."""
+"""The line before one backend: who waits, and who runs where."""
 
 import asyncio
 import logging
@@ -7,78 +7,73 @@ from typing import Any
 import msgspec
 
 from herdr.clock import Clock
-from herdr.pool.backend import Backend, Sight
+from herdr.pool.backend import Backend
 from herdr.pool.failures import ModelError, stopping
 from herdr.pool.identity import ANONYMOUS
+from herdr.pool.lookout import Lookout
 from herdr.pool.schedule import Ask, Schedule, Start
 from herdr.pool.standing import SlotView
 
-LOOK_AGAIN_S = 2.0  # of silence; a server needs longer to start anew and load even a small model
-RETRY_FIRST_S, RETRY_MAX_S = 0.25, 5.0  # between looks at a backend that is away
 WAITING_MAX = 1000  # calls; more cannot be served within the queue's time-out by any backend that has a queue
+SETTLE_AGAIN_S = (
+    1.0  # between questions whether a cut generation has ended, to a backend that does not answer
+)
 
 _log = logging.getLogger("herdr.pool")
 
 
 class Line:
-    """Queues calls for one backend and wakes them one by one; all of it on the event loop, none of it polled.
+    """Queues calls for one backend and calls them up; all of it on the event loop, none of it polled."""
 
-    The backend is looked at when the gateway starts, after a failure, and before the first call after a
-    silence: a server that came back may have another number of slots, and it takes any slot number modulo
-    that.
-    """
-
-    def __init__(self, backend: Backend, schedule: Schedule, clock: Clock, queue_timeout_s: float) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        lookout: Lookout,
+        schedule: Schedule,
+        clock: Clock,
+        queue_timeout_s: float,
+    ) -> None:
         self.backend = backend
         self.schedule = schedule
-        self.sight = Sight(0, None, False)
-        self.trouble: ModelError | None = None
-        """Why the backend takes no calls now; None while it does."""
+        self._lookout = lookout
         self._clock = clock
         self._queue_timeout_s = queue_timeout_s
         self._waiting: dict[str, asyncio.Future[Start]] = {}
-        self._running = 0
-        self._heard_at = float("-inf")
-        self._looking = asyncio.Lock()
+        self._placed = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._seen = False
-        self._watch: asyncio.Task[None] | None = None
         self._settling: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begin to look after the backend."""
-        self._watch = asyncio.create_task(self._keep_looking(), name=f"backend {self.backend.name}")
+        self._lookout.start(self._found, self._refuse_all)
 
     async def stop(self) -> None:
         """Turn everybody away who still waits."""
         if self._timer is not None:
             self._timer.cancel()
         self._refuse_all(stopping())
-        tasks = [*self._settling, *([] if self._watch is None else [self._watch])]
-        for task in tasks:
+        await self._lookout.stop()
+        for task in self._settling:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._settling, return_exceptions=True)
 
     @property
     def state(self) -> str:
         """`starting`, `ready`, `paused` (a quota is used up) or `unreachable`."""
-        if self.trouble is not None:
-            return "unreachable"
-        if not self._seen:
-            return "starting"
-        return "paused" if self.schedule.paused_until > self._clock.monotonic() else "ready"
+        is_paused = self.schedule.paused_until > self._clock.monotonic()
+        return "paused" if is_paused and self._lookout.state == "ready" else self._lookout.state
 
     @property
-    def waiting(self) -> int:
-        """How many calls wait."""
-        return len(self._waiting)
+    def context(self) -> int | None:
+        """Tokens that one slot holds; None when nobody says so."""
+        return self._lookout.sight.context
 
     async def enter(self, ask: Ask) -> Start:
         """Wait for a place; raises ModelError. Whoever is cancelled while it waits has left the line."""
         if self._is_silent():
-            await self._look()
-        if self.trouble is not None:
-            raise self.trouble
+            await self._lookout.look(self._is_silent)
+        if self._lookout.trouble is not None:
+            raise self._lookout.trouble.again()
         if len(self._waiting) >= WAITING_MAX:
             detail = (
                 f"{WAITING_MAX} calls wait for the backend {self.backend.name}; ask again after Retry-After"
@@ -95,18 +90,32 @@ class Line:
                 self.schedule.leave(ask.call)
                 self.decide()
             elif waiting.done() and not waiting.cancelled() and waiting.exception() is None:
-                self.leave(ask.call, None, 0)  # it was called up in the same turn of the loop
+                self.give_back(waiting.result())  # it was called up in the same turn of the loop
             raise
 
-    def leave(self, call: str, chain: tuple[bytes, ...] | None, tokens: int, *, keeps: bool = True) -> None:
+    def _is_silent(self) -> bool:
+        return not self._placed and self._lookout.is_silent()
+
+    def leave(
+        self, start: Start, chain: tuple[bytes, ...] | None, tokens: int, *, keeps: bool = True
+    ) -> None:
         """Free a call's place; `chain` says what its slot holds now, None that nobody knows.
 
         `keeps`: the conversation keeps the slot; else whoever shares its content best may have it.
         """
-        self._running -= 1
-        self._heard_at = self._clock.monotonic()
-        self.schedule.finish(call, self._clock.monotonic(), chain=chain, tokens=tokens, keeps=keeps)
+        self._left()
+        self.schedule.finish(start.call, self._clock.monotonic(), chain=chain, tokens=tokens, keeps=keeps)
         self.decide()
+
+    def give_back(self, start: Start) -> None:
+        """Free the place of a call that never ran: its slot holds what it held before."""
+        self._left()
+        self.schedule.give_back(start.call, self._clock.monotonic())
+        self.decide()
+
+    def _left(self) -> None:
+        self._placed -= 1
+        self._lookout.heard()
 
     def leave_when_idle(
         self, start: Start, chain: tuple[bytes, ...] | None, tokens: int, *, failed: bool
@@ -121,12 +130,15 @@ class Line:
 
     async def _settle(self, start: Start, chain: tuple[bytes, ...] | None, tokens: int, failed: bool) -> None:
         try:
-            await self.backend.settle(start.slot)
-        except ModelError:
-            chain, failed = None, True
-        if failed:
-            await self._look()
-        self.leave(start.call, chain, tokens)
+            while (error := await _settle_error(self.backend, start.slot)) is not None:
+                if error.code == "backend_unreachable":  # nothing runs there any more
+                    chain, failed = None, True
+                    break
+                await asyncio.sleep(SETTLE_AGAIN_S)  # it may still generate, and nothing else tells us
+            if failed:
+                await self._lookout.look()
+        finally:
+            self.leave(start, chain, tokens)
 
     def promote(self, call: str, priority: int) -> None:
         """Raise the priority of a waiting call."""
@@ -144,31 +156,42 @@ class Line:
         now = self._clock.monotonic()
         for call in self.schedule.expired(now):
             self._turn_away(call, now)
-        if self._seen and self.trouble is None:
-            for start in self.schedule.decide(now):
-                self._running += 1
-                waiting = self._waiting.pop(start.call)
-                if waiting.cancelled():  # the client left in this very turn of the loop
-                    asyncio.get_running_loop().call_soon(self.leave, start.call, None, 0)
-                else:
-                    waiting.set_result(start)
+        for start in self.schedule.decide(now) if self._lookout.state == "ready" else ():
+            self._placed += 1
+            waiting = self._waiting.pop(start.call)
+            if waiting.cancelled():  # the client left in this very turn of the loop
+                asyncio.get_running_loop().call_soon(self.give_back, start)
+            else:
+                waiting.set_result(start)
         self._arm(now)
 
     def _turn_away(self, call: str, now: float) -> None:
         waiting = self._waiting.pop(call, None)
         if waiting is not None and not waiting.done():
+            name = self.backend.name
+            why = {
+                "starting": f"the backend {name} has not been ready",
+                "paused": f"the backend {name} has asked everybody to wait",
+            }.get(self.state, f"no slot of the backend {name} was free")
             detail = (
-                f"no slot of the backend {self.backend.name} was free for {self._queue_timeout_s:g} s and "
-                f"{len(self._waiting)} calls wait; ask again after Retry-After, or see GET /v1/pool"
+                f"{why} for {self._queue_timeout_s:g} s, and {len(self._waiting)} calls wait; ask again after "
+                "Retry-After, or see GET /v1/pool"
             )
             waiting.set_exception(ModelError("queue_timeout", detail, self.schedule.retry_after(now)))
+
+    def _found(self, is_new: bool) -> None:
+        if is_new:
+            if self._lookout.sight.total != self.schedule.total:
+                self.schedule.resize(self._lookout.sight.total)
+            self.schedule.forget_all()
+        self.decide()
 
     def _refuse_all(self, error: ModelError) -> None:
         for call, waiting in list(self._waiting.items()):
             del self._waiting[call]
             self.schedule.leave(call)
             if not waiting.done():
-                waiting.set_exception(error)
+                waiting.set_exception(error.again())
 
     def _arm(self, now: float) -> None:
         if self._timer is not None:
@@ -177,65 +200,22 @@ class Line:
         if self._waiting and (at := self.schedule.next_wake(now)) is not None:
             self._timer = asyncio.get_running_loop().call_later(max(0.0, at - now), self.decide)
 
-    def _is_silent(self) -> bool:
-        if not self.backend.has_slots or self._running or not self._seen:
-            return False
-        return self._clock.monotonic() - self._heard_at > LOOK_AGAIN_S
-
-    async def _look(self) -> None:
-        async with self._looking:
-            try:
-                sight = await self.backend.look()
-            except ModelError as error:
-                self._lost(error)
-            else:
-                self._found(sight)
-
-    def _lost(self, error: ModelError) -> None:
-        if error.code == "overloaded":  # it is loading its model: calls may wait for that
-            self._seen = False
-        else:
-            if self.trouble is None:
-                _log.warning("%s", error.detail)
-            self.trouble = error
-            self._refuse_all(error)
-        if self._watch is None or self._watch.done():
-            self.start()
-
-    def _found(self, sight: Sight) -> None:
-        self._heard_at = self._clock.monotonic()
-        if self.trouble is not None or not self._seen or sight.restarted or sight.total != self.sight.total:
-            if sight.total != self.sight.total:
-                self.schedule.resize(sight.total)
-            self.schedule.forget_all()
-            _log.info("%s is ready: %s", self.backend.name, _described(self.backend, sight))
-        self.sight, self.trouble, self._seen = sight, None, True
-        self.decide()
-
-    async def _keep_looking(self) -> None:
-        pause = RETRY_FIRST_S
-        await self._look()
-        while self.trouble is not None or not self._seen:
-            await asyncio.sleep(pause)  # nothing tells us when a server comes up; asking is all there is
-            pause = min(RETRY_MAX_S, 2 * pause)
-            await self._look()
-
     def snapshot(self) -> dict[str, Any]:
         """Return what `GET /v1/pool` says of this backend."""
         seen = self.schedule.snapshot(self._clock.monotonic())
-        has_slots = self.backend.has_slots
+        has_slots, trouble = self.backend.has_slots, self._lookout.trouble
         return {
             "name": self.backend.name,
             "kind": self.backend.kind,
             "url": self.backend.url,
             "state": self.state,
-            "detail": None if self.trouble is None else self.trouble.detail,
+            "detail": None if trouble is None else trouble.detail,
             "paused_s": round(seen.paused_s, 1),
-            "context": self.sight.context,
+            "context": self.context,
             "restores": has_slots and seen.restores,
-            "running": self._running,
+            "running": self._placed,
             "slots": [_slot_json(view) for view in seen.slots] if has_slots else [],
-            "concurrency": self.sight.total,
+            "concurrency": self._lookout.sight.total,
             "queue": {
                 "total": sum(seen.queue.values()),
                 "by_priority": {str(priority): count for priority, count in sorted(seen.queue.items())},
@@ -244,15 +224,18 @@ class Line:
         }
 
 
+async def _settle_error(backend: Backend, slot: int) -> ModelError | None:
+    """Wait until a slot is idle; None when it is."""
+    try:
+        await backend.settle(slot)
+    except ModelError as error:
+        return error
+    return None
+
+
 def _slot_json(view: SlotView) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(view)
     idle_s = shown.pop("last_used_s_ago")
     if view.state != "free":
         shown["agent"] = view.agent or ANONYMOUS
     return {**shown, "idle_s": None if idle_s is None else round(idle_s, 1)}
-
-
-def _described(backend: Backend, sight: Sight) -> str:
-    if not backend.has_slots:
-        return f"{sight.total} requests at once"
-    return f"{sight.total} slots of {sight.context or 'unknown'} tokens"

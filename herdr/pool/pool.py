@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from herdr.clock import Clock
+from herdr.pool.backend import Backend
 from herdr.pool.failures import ModelError, stopping
 from herdr.pool.generation import Generation, Reader
 from herdr.pool.joins import join_key, may_join, retry_key
 from herdr.pool.line import Line
 from herdr.pool.names import Names
+from herdr.pool.protocols.anthropic_backend.body import essence
 from herdr.pool.protocols.backend.tokens import estimate_tokens
 from herdr.pool.request import ChatRequest
 from herdr.pool.run import Inquiry, Record, Run, Terms
@@ -22,7 +24,7 @@ RETRIES_KEPT, RETRY_WITHIN_S = (
 )  # who was turned away comes back within `Retry-After`, at most 60 s
 
 
-class _Running(NamedTuple):
+class _UnderWay(NamedTuple):
     """A call under way, as those see it who might join."""
 
     key: bytes
@@ -46,7 +48,9 @@ class Pool:
         record: Record,
         clock: Clock,
         new_id: Callable[[], str],
+        is_stopping: Callable[[], bool],
     ) -> None:
+        """`is_stopping` tells that the gateway says goodbye to its clients: then it is not they who leave."""
         self.lines = lines
         self.names = names
         self._queue_timeout_s = queue_timeout_s
@@ -54,9 +58,10 @@ class Pool:
         self._record = record
         self._clock = clock
         self._new_id = new_id
-        self._running: dict[bytes, _Running] = {}
-        self._all: set[_Running] = set()
+        self._under_way: dict[bytes, _UnderWay] = {}
+        self._all: set[_UnderWay] = set()
         self._turned_away: OrderedDict[bytes, float] = OrderedDict()
+        self._is_stopping = is_stopping
         self._stopping = False
 
     def start(self) -> None:
@@ -76,36 +81,42 @@ class Pool:
     @contextmanager
     def open(self, inquiry: Inquiry) -> Iterator[Reader]:
         """Ask for an answer and read it; leaving the context early ends the generation for its last reader."""
-        reader, running = self._join(inquiry) or self._begin(inquiry)
+        lines = self._lines_for(inquiry)
+        key = self._key(inquiry, lines[0].backend)
+        reader, running = self._join(inquiry, key) or self._begin(inquiry, key, lines)
         try:
             yield reader
         finally:
             if reader.generation.leave(reader) == 0 and not reader.generation.ended:
                 self._unlist(running)  # who asks for the same from now on gets an answer of its own
-                running.run.stop(ModelError("client_gone", "the client left"))
+                gone = ModelError("client_gone", "the client left")
+                running.run.stop(stopping() if self._is_stopping() else gone)
 
-    def _join(self, inquiry: Inquiry) -> tuple[Reader, _Running] | None:
-        running = self._running.get(self._key(inquiry))
-        if running is None or running.generation.ended:
+    def _join(self, inquiry: Inquiry, key: bytes) -> "tuple[Reader, _UnderWay] | None":
+        known = self._under_way.get(key)
+        if known is None or known.generation.ended:
             return None
-        caller = inquiry.caller
-        request = inquiry.canonical.request
-        same_client = caller.agent == running.agent
+        caller, request = inquiry.caller, inquiry.canonical.request
+        same_client = caller.agent is not None and caller.agent == known.agent
         # Claude Code asks again without streaming when a stream fails, and marks that in no way
-        asks_again = caller.retry or (caller.agent is not None and running.streams and not request.stream)
+        asks_again = caller.retry or (known.streams and not request.stream)
         if not may_join(request, asks_again, same_client):
             return None
-        running.run.promote(caller.priority)
-        return running.generation.read(), running
+        known.run.promote(caller.priority)
+        return known.generation.read(), known
 
-    def _key(self, inquiry: Inquiry) -> bytes:
-        return join_key(inquiry.canonical, self._lines_for(inquiry)[0].backend.name)
+    @staticmethod
+    def _key(inquiry: Inquiry, backend: Backend) -> bytes:
+        """Return what two inquiries have in common that ask for the same answer."""
+        key = join_key(inquiry.canonical, backend.name)
+        if inquiry.verbatim is None or backend.kind != "anthropic":
+            return key
+        return key + essence(inquiry.verbatim, inquiry.headers)
 
-    def _begin(self, inquiry: Inquiry) -> tuple[Reader, _Running]:
+    def _begin(self, inquiry: Inquiry, key: bytes, lines: Sequence[Line]) -> "tuple[Reader, _UnderWay]":
         if self._stopping:
             raise stopping()
         now = self._clock.monotonic()
-        key = self._key(inquiry)
         generation = Generation(self._new_id(), inquiry.prompt_estimate)
         reader = generation.read()
         max_tokens = inquiry.canonical.request.max_tokens
@@ -115,20 +126,20 @@ class Pool:
             deadline=now + self._queue_timeout_s,
             max_tokens=self._default_max_tokens if max_tokens is None else max_tokens,
         )
-        run = Run(inquiry, generation, self._lines_for(inquiry), terms, self._record, self._clock)
+        run = Run(inquiry, generation, lines, terms, self._record, self._clock)
         task = asyncio.create_task(run(), name=f"call {generation.call}")
         asks_for_stream = inquiry.canonical.request.stream
-        running = _Running(key, run, generation, inquiry.caller.agent, asks_for_stream, task)
-        self._running[key] = running
+        running = _UnderWay(key, run, generation, inquiry.caller.agent, asks_for_stream, task)
+        self._under_way[key] = running
         self._all.add(running)
         task.add_done_callback(lambda _: self._over(running))
         return reader, running
 
-    def _unlist(self, running: _Running) -> None:
-        if self._running.get(running.key) is running:
-            del self._running[running.key]
+    def _unlist(self, running: _UnderWay) -> None:
+        if self._under_way.get(running.key) is running:
+            del self._under_way[running.key]
 
-    def _over(self, running: _Running) -> None:
+    def _over(self, running: _UnderWay) -> None:
         self._all.discard(running)
         self._unlist(running)
         failure = running.generation.failure
@@ -153,7 +164,7 @@ class Pool:
         """Return the tokens of a canonical request, without a slot; an estimate where no backend can tell."""
         estimate = estimate_tokens(request)
         name = self.names.find(request.model)
-        if name is None or self.lines[name].trouble is not None:
+        if name is None or self.lines[name].state == "unreachable":
             return estimate
         try:
             return await self.lines[name].backend.count(request) or estimate
@@ -174,5 +185,9 @@ class Pool:
 
     @property
     def troubles(self) -> list[str]:
-        """Why backends take no calls now."""
-        return [line.trouble.detail for line in self.lines.values() if line.trouble is not None]
+        """Which backends take no calls now; without their addresses, since everybody may read it."""
+        return [
+            f"the backend {name} is unreachable"
+            for name, line in self.lines.items()
+            if line.state == "unreachable"
+        ]

@@ -61,9 +61,9 @@ async def prewarm(pool: Pool, prompts: Mapping[str, ChatRequest]) -> None:
 
 
 async def _evaluate(pool: Pool, request: ChatRequest) -> HerdrError | None:
-    asked = canonical(msgspec.structs.replace(request, max_tokens=0))
-    inquiry = Inquiry(asked, _CALLER, estimate_tokens(asked.request), is_prewarm=True)
     try:
+        asked = canonical(msgspec.structs.replace(request, max_tokens=0))
+        inquiry = Inquiry(asked, _CALLER, estimate_tokens(asked.request), is_prewarm=True)
         with pool.open(inquiry) as reader:
             while not reader.generation.ended:
                 await reader.moved()

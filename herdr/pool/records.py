@@ -10,12 +10,11 @@ import msgspec
 
 from herdr.pool.chunk import Chunk, TextDelta, ThinkingDelta, ToolDelta, ToolEnd, ToolStart
 from herdr.pool.request import ChatRequest
+from herdr.pool.turns import TEXT_MAX, bounded
 
 Audit = Literal["full", "turns", "metadata"]
 
-TURN_MAX = (
-    256 * 1024
-)  # characters of one recorded text; a quarter of what an event may hold, UTF-8 and escapes
+PROMPT_MAX = 6 * TEXT_MAX  # bytes of a recorded prompt, or of recorded calls; an event may have 1 MiB
 
 
 class CallRecord(msgspec.Struct, frozen=True):
@@ -79,26 +78,28 @@ def events_of(
     """Return the events of one call: its record, and its turns unless only metadata is kept."""
     data = msgspec.to_builtins(record)
     if audit == "full":
-        data["request"] = _bounded(msgspec.json.encode(request.messages).decode())
+        prompt = msgspec.json.encode(request.messages)
+        data["request"] = msgspec.Raw(prompt) if len(prompt) <= PROMPT_MAX else _too_long(prompt)
     events = [RecordEvent("model.call", data, record.session, background=False)]
     if audit == "metadata":
         return events
     session = record.session or record.agent
     about: dict[str, Any] = {"call": record.call, "agent": record.agent}
     if user_text:
-        turn = {"role": "user", "content": _bounded(user_text), **about}
+        turn = {"role": "user", "content": bounded(user_text), **about}
         events.append(RecordEvent("session.message", turn, session, background=True))
     answer = answer_of(chunks)
     if answer["text"] or answer["tool_calls"]:
-        turn = {"role": "assistant", "content": _bounded(answer["text"]), **about}
+        turn = {"role": "assistant", "content": bounded(answer["text"]), **about}
         if answer["tool_calls"]:
             turn["tool_calls"] = [{"id": c["id"], "name": c["name"]} for c in answer["tool_calls"]]
         if audit == "full":
-            turn["thinking"] = _bounded(answer["thinking"])
-            turn["tool_calls"] = answer["tool_calls"]
+            turn["thinking"] = bounded(answer["thinking"])
+            calls = msgspec.json.encode(answer["tool_calls"])
+            turn["tool_calls"] = msgspec.Raw(calls) if len(calls) <= PROMPT_MAX else _too_long(calls)
         events.append(RecordEvent("session.message", turn, session, background=True))
     return events
 
 
-def _bounded(text: str) -> str:
-    return text if len(text) <= TURN_MAX else f"{text[:TURN_MAX]}… ({len(text) - TURN_MAX} characters more)"
+def _too_long(encoded: bytes) -> str:
+    return f"not recorded: {len(encoded)} bytes"

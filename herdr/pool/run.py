@@ -19,6 +19,7 @@ from herdr.pool.line import Line
 from herdr.pool.schedule import Ask, Start
 
 PAUSE_DEFAULT_S = 5.0  # for a backend that says 429 and not for how long
+PAUSE_MIN_S = 1.0  # some say milliseconds, and mean it for one client
 RETRY_GRACE_S = 0.5  # a call whose deadline is nearer than this does not queue again
 
 _log = logging.getLogger("herdr.pool")
@@ -97,6 +98,8 @@ class Run:
         self._end: End | None = None
         self._last: list[Chunk] = []
         self._restored = 0
+        self._has_spoken = False
+        """Whether the backend has said anything that a client may have seen."""
         self._work: asyncio.Task[None] | None = None
         self._stopped_by: ModelError | None = None
 
@@ -116,7 +119,7 @@ class Run:
 
     def _failure(self) -> ModelError | None:
         if self._work is None or self._work.cancelled():
-            return self._stopped_by
+            return self._stopped_by or ModelError("internal", "the gateway made a mistake: nobody stopped it")
         mistake = self._work.exception()
         if mistake is None:
             ended = self._end is not None
@@ -124,7 +127,7 @@ class Run:
         if isinstance(mistake, ModelError):
             caller = self._inquiry.caller
             _log.warning("call %s of %s: %s", self._generation.call, caller.shown, mistake.detail)
-            return mistake
+            return mistake.again()
         _log.error("call %s failed", self._generation.call, exc_info=mistake)
         return ModelError("internal", "the gateway made a mistake; its log says which")
 
@@ -141,14 +144,10 @@ class Run:
                 await self._run_on(line)
                 return
             except ModelError as error:
-                if error.code != "backend_unreachable" or self._has_begun:
+                if error.code != "backend_unreachable" or self._has_spoken:
                     raise
                 _log.warning("call %s falls back: %s", self._generation.call, error.detail)
         await self._run_on(self._lines[-1])
-
-    @property
-    def _has_begun(self) -> bool:
-        return self._generation.first_token_at is not None
 
     async def _run_on(self, line: Line) -> None:
         self.line = line
@@ -157,41 +156,51 @@ class Run:
                 await self._run_once(line)
                 return
             except ModelError as error:
-                if error.code != "rate_limited" or self._has_begun:
+                if error.code != "rate_limited" or self._has_spoken:
                     raise
-                wait_s = error.wait_s or PAUSE_DEFAULT_S
-                line.pause(wait_s)  # for everybody at once: they share the quota
+                wait_s = line.schedule.paused_until - self._clock.monotonic()
                 if self._clock.monotonic() + wait_s + RETRY_GRACE_S > self.terms.deadline:
                     raise
+                self._generation.withdraw()
 
     async def _run_once(self, line: Line) -> None:
         self._start = None
         start = self._start = await line.enter(self._ask())
-        is_clean = failed = False
+        self._placed = self._clock.monotonic()
         try:
-            now = self._clock.monotonic()
-            self._placed = self._placed or now
-            slot = start.slot if line.backend.has_slots else None
-            job = self._job(line, slot)
+            job = self._job(line, start.slot if line.backend.has_slots else None)
             queue_ms = round(1000 * (self._placed - self.terms.arrived))
-            self._generation.begin(Place(slot, queue_ms, job.verbatim is not None))
+            self._generation.begin(Place(job.slot, queue_ms, job.verbatim is not None))
             await self._prepare(line, start)
-            await line.backend.generate(job, self._emit)
-            is_clean = True
+            is_whole = await line.backend.generate(job, self._emit)
         except ModelError as error:
-            is_clean = error.status < 500 and not self._has_begun  # refused before anything ran
-            failed = not is_clean
+            if error.code == "rate_limited":
+                line.pause(max(PAUSE_MIN_S, error.wait_s or PAUSE_DEFAULT_S))  # all share the quota
+            self._leave_failed(line, start, error)
             raise
-        finally:
-            if is_clean:
-                self._check_restore(line)
-                usage = self._usage
-                chain = self._inquiry.canonical.chain if self._end is not None else None
-                keeps = not self._inquiry.is_prewarm
-                line.leave(self._generation.call, chain, usage.prompt + usage.output, keeps=keeps)
-            else:
-                chain = self._inquiry.canonical.chain if self._has_begun else None
-                line.leave_when_idle(start, chain, self._usage.prompt, failed=failed)
+        except BaseException:
+            line.leave_when_idle(start, self._chain, self._usage.prompt, failed=False)
+            raise
+        self._leave_done(line, start, is_whole)
+
+    def _leave_failed(self, line: Line, start: Start, error: ModelError) -> None:
+        if error.status < 500 and not self._has_spoken:
+            line.give_back(start)
+        else:
+            line.leave_when_idle(start, self._chain, self._usage.prompt, failed=True)
+
+    def _leave_done(self, line: Line, start: Start, is_whole: bool) -> None:
+        self._check_restore(line, start)
+        tokens = self._usage.prompt + self._usage.output
+        if not is_whole:
+            line.leave_when_idle(start, self._chain, tokens, failed=False)
+        else:
+            line.leave(start, self._chain, tokens, keeps=not self._inquiry.is_prewarm)
+
+    @property
+    def _chain(self) -> tuple[bytes, ...] | None:
+        """What the slot holds now, as far as is known."""
+        return self._inquiry.canonical.chain if self._end is not None or self._has_spoken else None
 
     def _ask(self) -> Ask:
         caller, canonical = self._inquiry.caller, self._inquiry.canonical
@@ -210,8 +219,8 @@ class Run:
 
     def _job(self, line: Line, slot: int | None) -> Job:
         limit = self.terms.max_tokens or 1  # asked for 0 tokens, llama.cpp still makes one
-        if line.sight.context is not None:
-            limit = min(limit, line.sight.context)
+        if line.context is not None:
+            limit = min(limit, line.context)
         return Job(
             self._inquiry.canonical.request,
             slot,
@@ -228,10 +237,10 @@ class Run:
         if start.restore is not None:
             self._restored = await line.backend.restore(start.slot, start.restore)
 
-    def _check_restore(self, line: Line) -> None:
+    def _check_restore(self, line: Line, start: Start) -> None:
         """Believe a restore only when the prompt's evaluation shows it: hybrid models say OK and start anew."""
-        start, end = self._start, self._end
-        if not self._restored or start is None or end is None or start.shared < len(start.held_chain):
+        end = self._end
+        if not self._restored or end is None or start.shared < len(start.held_chain):
             return  # a prompt that changed cannot use all of it
         if end.usage.cached < self._restored // 2:
             line.schedule.restore_failed()
@@ -252,6 +261,7 @@ class Run:
                 self._end = next((c for c in chunks[at:] if type(c) is End), self._end)
                 chunks = chunks[:at]
                 break
+        self._has_spoken = self._has_spoken or any(type(chunk) is not Progress for chunk in chunks)
         self._generation.append(chunks, self._clock.monotonic())
 
     @property
@@ -260,12 +270,14 @@ class Run:
 
     async def _finish(self, error: ModelError | None) -> None:
         """Record the call, and only then let its readers see the end."""
-        await self._record(self._outcome(error))
-        if error is not None:
-            self._generation.fail(error)
-        else:
-            self._generation.append(self._last, self._clock.monotonic())
-            self._generation.end()
+        try:
+            await self._record(self._outcome(error))
+        finally:
+            if error is not None:
+                self._generation.fail(error)
+            else:
+                self._generation.append(self._last, self._clock.monotonic())
+                self._generation.end()
 
     def _outcome(self, error: ModelError | None) -> Outcome:
         return Outcome(

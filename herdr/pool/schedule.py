@@ -44,12 +44,13 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 class _Run:
     """A call that runs."""
 
-    __slots__ = ("is_doubtful", "route", "slot", "started")
+    __slots__ = ("has_evicted", "is_doubtful", "route", "slot", "started")
 
-    def __init__(self, slot: Slot, route: str, started: float) -> None:
+    def __init__(self, slot: Slot, route: str, started: float, has_evicted: bool) -> None:
         self.slot = slot
         self.route = route
         self.started = started
+        self.has_evicted = has_evicted
         self.is_doubtful = False
         """The backend restarted since: what it leaves in the slot is unknown."""
 
@@ -86,6 +87,11 @@ class Schedule:
         self._run_s: float | None = None
         self._numbers = 0
         self._paused_until = 0.0
+
+    @property
+    def total(self) -> int:
+        """How many slots there are."""
+        return self._shares.total
 
     @property
     def paused_until(self) -> float:
@@ -160,7 +166,7 @@ class Schedule:
         save = None if has_urgent or slot.content_of == conversation else self._spill.save(ask.call, slot)
         if file is not None:
             slot.chain, slot.tokens = file.chain, file.tokens
-        self._occupy(slot, ask, conversation, now)
+        self._occupy(slot, ask, conversation, now, evicted is not None)
         self._queue.remove(ask.call)
         return Start(
             call=ask.call,
@@ -183,12 +189,21 @@ class Schedule:
         self._numbers += 1
         return _conversation(ask)._replace(number=self._numbers)
 
-    def _occupy(self, slot: Slot, ask: Ask, conversation: Conversation, now: float) -> None:
+    def _occupy(
+        self, slot: Slot, ask: Ask, conversation: Conversation, now: float, has_evicted: bool
+    ) -> None:
         self._slots.hold(slot, conversation, ask.route, now)
         self._slots.start(slot, ask.call, now)
         slot.content_of = conversation
         self._shares.count(ask.route, 1)
-        self._running[ask.call] = _Run(slot, ask.route, now)
+        self._running[ask.call] = _Run(slot, ask.route, now, has_evicted)
+
+    def give_back(self, call: str, now: float) -> None:
+        """Free the slot of a call that the backend refused before anything ran: its content is as it was."""
+        run = self._running.get(call)
+        if run is not None:
+            slot = run.slot
+            self.finish(call, now, chain=slot.chain, tokens=slot.tokens, keeps=not run.has_evicted)
 
     def finish(
         self, call: str, now: float, *, chain: tuple[bytes, ...] | None, tokens: int = 0, keeps: bool = True

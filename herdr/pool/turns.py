@@ -1,8 +1,5 @@
 """Pure: what was said in one turn, for the records of a session."""
 
-from collections.abc import Iterable
-
-from herdr.pool.chunk import Chunk, TextDelta
 from herdr.pool.request import ChatRequest, Text
 
 TEXT_MAX = 65_536  # characters; at six bytes each in JSON well within an event's 1 MiB
@@ -20,11 +17,6 @@ def last_user_text(request: ChatRequest) -> str:
         return ""
     texts = [part.text for part in last.parts if isinstance(part, Text) and not _is_note(part.text)]
     return bounded("\n\n".join(filter(None, texts)))
-
-
-def answer_text(chunks: Iterable[Chunk]) -> str:
-    """Return the text of an answer, without its reasoning and its calls of tools."""
-    return bounded("".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta)))
 
 
 def bounded(text: str) -> str:

@@ -61,8 +61,7 @@ class Upstream:
         timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=min(within_s, self.limits.connect_s))
         with self._told():
             async with self._request(method, path, body, {}, timeout) as response:
-                read = await response.content.read(ANSWER_MAX)
-                return Answer(response.status, response.headers, read)
+                return await _whole(response, ANSWER_MAX)
 
     async def stream(
         self,
@@ -83,11 +82,7 @@ class Upstream:
             async with asyncio.timeout_at(min(last, loop.time() + self.limits.first_byte_s)) as patience:
                 async with self._request("POST", path, body, headers, timeout) as response:
                     if response.status != 200:
-                        raise refused(
-                            Answer(
-                                response.status, response.headers, await response.content.read(REFUSAL_MAX)
-                            )
-                        )
+                        raise refused(await _whole(response, REFUSAL_MAX))
                     async for data in response.content.iter_any():
                         if (patient_s := feed(data)) is not None:
                             patience.reschedule(min(last, loop.time() + patient_s))
@@ -126,8 +121,18 @@ class Upstream:
             raise ModelError(
                 "backend_timeout", f"{place} took too long; see models.backends[].timeouts"
             ) from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: what no header can hold
             raise ModelError("backend_failed", f"{place} broke off: {_cause(error)}") from None
+
+
+async def _whole(response: aiohttp.ClientResponse, limit: int) -> Answer:
+    """Read a body to its end, or to the limit."""
+    read = b""
+    async for piece in response.content.iter_any():
+        read += piece
+        if len(read) > limit:
+            break
+    return Answer(response.status, response.headers, read[:limit])
 
 
 def _cause(error: Exception) -> str:

@@ -1,7 +1,9 @@
 """`/healthz`, `/livez`, `/readyz`, `/metrics`: how the gateway is. None of them calls a model."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from prometheus_client.core import Metric
 
 from herdr import __version__
 from herdr.bus.bus import Bus
@@ -9,11 +11,22 @@ from herdr.event import LANE_NAMES
 from herdr.web.asgi import Headers, Receive, Reply, Scope, respond, respond_json
 from herdr.web.auth import Caller
 from herdr.web.metrics import CONTENT_TYPE, Snapshot, render
-from herdr.web.model_numbers import ModelNumbers
 from herdr.web.streams import Streams
 
 NO_STORE: Headers = [(b"cache-control", b"no-store")]
 Numbers = Callable[[], Mapping[str, Any]]
+
+
+class Models(Protocol):
+    """The model pool, as far as health is concerned."""
+
+    def backends(self) -> list[dict[str, Any]]:
+        """Return what everybody may know of each backend."""
+        ...
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return the pool's metric families."""
+        ...
 
 
 class Health:
@@ -23,7 +36,7 @@ class Health:
         self,
         bus: Bus,
         streams: Streams,
-        models: ModelNumbers,
+        models: Models,
         *,
         started: float,
         store: Numbers,

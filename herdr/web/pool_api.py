@@ -15,7 +15,8 @@ from herdr.pool.protocols import anthropic
 from herdr.pool.protocols.openai.models import models_body
 from herdr.web.asgi import JSON, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
-from herdr.web.models import BODY_ADVICE, MODEL_BODY_MAX, call_headers
+from herdr.web.model_stream import call_headers
+from herdr.web.models import BODY_ADVICE, MODEL_BODY_MAX
 
 CALLS_DEFAULT, CALLS_MAX = 100, 1000
 

@@ -26,11 +26,21 @@ def cue_of(body: Json) -> tuple[str, str] | None:
     for message in reversed(body["messages"]):
         if message["role"] != "user":
             return None
-        text = message["content"] if isinstance(message["content"], str) else json.dumps(message["content"])
-        if found := CUE.search(text):
-            arguments, _ = json.JSONDecoder().raw_decode(text, found.end())
-            return found[1], json.dumps(arguments)
+        if found := CUE.search(text_of(message)):
+            return found[1], arguments_of(found.string[found.end() :])
     return None
+
+
+def text_of(message: Json) -> str:
+    """Return the text of a message, which is a string or a list of parts."""
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def arguments_of(text: str) -> str:
+    """Return the JSON that a text begins with; opencode puts prompts in quotes, and escapes those inside."""
+    unquoted = text.replace('\\"', '"') if text.startswith('{\\"') else text
+    return json.dumps(json.JSONDecoder().raw_decode(unquoted)[0])
 
 
 def hushed(body: Json, cue: tuple[str, str] | None) -> Json:
@@ -52,7 +62,10 @@ def rewritten(line: bytes, cue: tuple[str, str] | None) -> list[bytes]:
             if cue:
                 call = {"index": 0, "id": f"call_{chunk['id']}", "type": "function"}
                 call["function"] = {"name": cue[0], "arguments": cue[1]}
-                told = {**chunk, "choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]}
+                told = {
+                    **chunk,
+                    "choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}],
+                }
                 told.pop("usage", None)
                 return [_data(told), _data(chunk)]
     return [_data(chunk)]
@@ -97,14 +110,17 @@ class Prompter:
         self.seen.append(body)
         cue = cue_of(body)
         timeout = aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(timeout=timeout, read_bufsize=1 << 20) as session:
-            async with session.post(self._llama + request.path, json=hushed(body, cue)) as answer:
-                if answer.status != 200:
-                    return web.Response(status=answer.status, body=await answer.read(), content_type=answer.content_type)
-                response = web.StreamResponse(headers={"content-type": "text/event-stream"})
-                await response.prepare(request)
-                async for line in answer.content:
-                    for part in rewritten(line, cue):
-                        await response.write(part)
-                await response.write_eof()
-                return response
+        async with (
+            aiohttp.ClientSession(timeout=timeout, read_bufsize=1 << 20) as session,
+            session.post(self._llama + request.path, json=hushed(body, cue)) as answer,
+        ):
+            if answer.status != 200:
+                kind = answer.content_type
+                return web.Response(status=answer.status, body=await answer.read(), content_type=kind)
+            response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+            await response.prepare(request)
+            async for line in answer.content:
+                for part in rewritten(line, cue):
+                    await response.write(part)
+            await response.write_eof()
+            return response

@@ -1,8 +1,7 @@
 import pytest
 
-from herdr.pool.chunk import Chunk, End, TextDelta, ThinkingDelta, ToolDelta, ToolEnd, ToolStart, Usage
 from herdr.pool.request import ChatRequest, Image, Message, Part, Text, ToolResult, ToolUse
-from herdr.pool.turns import TEXT_MAX, answer_text, bounded, last_user_text
+from herdr.pool.turns import TEXT_MAX, bounded, last_user_text
 
 NOTE = "<system-reminder>\nToday is Monday.\n</system-reminder>\n"
 
@@ -34,17 +33,6 @@ def user(*parts: Part) -> Message:
 def test_what_the_user_said_last(messages: tuple[Message, ...], text: str) -> None:
     assert last_user_text(ChatRequest("m", messages)) == text
 
-
-def test_what_was_answered() -> None:
-    chunks: list[Chunk] = [
-        ThinkingDelta("hm"),
-        TextDelta("Hel"),
-        TextDelta("lo"),
-        ToolStart("t", "ls"),
-        ToolDelta("{}"),
-    ]
-    assert answer_text([*chunks, ToolEnd(), End("tool_use", Usage())]) == "Hello"
-    assert answer_text([]) == ""
 
 
 def test_long_texts_are_cut_and_say_so() -> None:

@@ -1,9 +1,10 @@
-"""`llama-server` for these tests: a real llama.cpp out of `xllamacpp`, one thread, and a template with tools.
+"""`llama-server` for tests: a real llama.cpp out of `xllamacpp`, one thread, and a template with tools.
 
 Run as a program. One thread, because llama.cpp's threads wait for each other at every layer: where something else
 wants the CPU as well, two of them were twenty times slower than one. SmolLM2's own template drops the tools.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -27,7 +28,8 @@ def main(argv: Sequence[str]) -> None:
     params.endpoint_slots = params.endpoint_props = True
     params.chat_template = TEMPLATE.read_text()
     params.sampling.temp = 0.0  # where the client leaves it open
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    threads = int(os.environ.get("LLAMA_ARG_THREADS", "1"))
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     server = Server(params)  # without an API key: the tests ask it for rendered prompts
     print("listening", server.listening_address, flush=True)
     while True:

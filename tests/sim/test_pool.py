@@ -20,6 +20,7 @@ from herdr.pool.chunk import Chunk, End, TextDelta
 from herdr.pool.failures import STATUSES, ModelError
 from herdr.pool.identity import Caller
 from herdr.pool.line import Line
+from herdr.pool.lookout import Lookout
 from herdr.pool.names import Names
 from herdr.pool.pool import Pool
 from herdr.pool.request import ChatRequest, Message, Sampling, Text
@@ -59,7 +60,7 @@ def build(
 ) -> World:
     server = ModelServer("sim", rng, total, faults, restores=rng.random() < 0.7)
     schedule = Schedule(1, shares={"primary_agent": 0.6}, background_max=2, spill=spill)
-    world = World(clock, server, Line(server, schedule, clock, QUEUE_TIMEOUT_S))
+    world = World(clock, server, Line(server, Lookout(server, clock), schedule, clock, QUEUE_TIMEOUT_S))
     world.pool = Pool(
         {"sim": world.line},
         Names({}, ["sim"]),
@@ -68,6 +69,7 @@ def build(
         record=world.record,
         clock=clock,
         new_id=UlidFactory(clock, rng.getrandbits),
+        is_stopping=lambda: False,
     )
     return world
 
@@ -170,7 +172,7 @@ async def watch(world: World) -> None:
     while True:
         await asyncio.sleep(0.0501)
         now = world.clock.now - 0.01  # a timer that is due now has not run yet
-        if line.trouble is not None or not line._seen or schedule.paused_until > now:
+        if line.state != "ready":
             continue
         for waiting in schedule._queue:
             if schedule._slots.idle and schedule._shares.allows(waiting.ask.route):
@@ -187,8 +189,8 @@ def assert_all_over(world: World) -> None:
     assert shown["running"] == 0
     assert shown["queue"]["total"] == 0
     assert [slot["state"] for slot in shown["slots"] if slot["state"] == "busy"] == []
-    assert world.line.waiting == 0
-    assert not world.pool._running
+    assert not world.line._waiting
+    assert not world.pool._under_way
     assert not world.pool._all
     assert world.server.is_idle
     assert world.server.violations == []
@@ -228,7 +230,7 @@ async def stop_in_the_middle(world: World, rng: random.Random) -> None:
         await world.pool.stop()
     assert set(world.failures) <= {*STATUSES, "left"}
     assert Counter(outcome.call for outcome in world.outcomes) == Counter(world.asked)
-    assert world.line.waiting == 0
+    assert not world.line._waiting
     await asyncio.sleep(200.0)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from buses import FaultyLog, running_bus
+from prometheus_client.core import Metric
 
 from herdr.clock import SystemClock
 from herdr.errors import LogUnavailable
@@ -41,6 +42,16 @@ class World:
         return status, json.loads(body)
 
 
+class NoModels:
+    """A pool without backends."""
+
+    def backends(self) -> list[dict[str, Any]]:
+        return []
+
+    def metrics(self) -> list[Metric]:
+        return []
+
+
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     log = FaultyLog()
@@ -48,7 +59,7 @@ async def world() -> AsyncIterator[World]:
         streams = Streams(10, 30.0, SystemClock(), lambda: 0.0)
         extra: dict[str, Any] = {"workspaces": {}, "troubles": [], "warnings": []}
         store = {"kind": "memory"}
-        health = Health(bus, streams, started=0.0, store=lambda: store, extra=lambda: extra)
+        health = Health(bus, streams, NoModels(), started=0.0, store=lambda: store, extra=lambda: extra)
         yield World(health, streams, extra, log)
         log.fails = lambda: False
 

@@ -5,15 +5,12 @@ Always `/v1/chat/completions`: its own `/v1/messages` ignores `id_slot` (measure
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Any, Literal
 
 import msgspec
 
 from herdr.pool.backend import Emit, Job, Sight, run_stream
+from herdr.pool.backends.chat import Chat
 from herdr.pool.failures import ModelError
-from herdr.pool.protocols.backend.body import chat_body
-from herdr.pool.protocols.backend.decode import ChatDecoder
 from herdr.pool.protocols.backend.refusal import refusal
 from herdr.pool.request import ChatRequest, Image, Message
 from herdr.pool.upstream import Answer, Upstream
@@ -66,28 +63,16 @@ class LlamaCpp:
     kind = "llamacpp"
     has_slots = True
 
-    def __init__(
-        self,
-        upstream: Upstream,
-        *,
-        model: str | None,
-        tool_calls: Literal["buffer", "stream"],
-        recover: bool,
-        lower_schema: bool,
-        new_id: Callable[[], str],
-    ) -> None:
+    def __init__(self, upstream: Upstream, chat: Chat) -> None:
         self.name = upstream.name
         self.url = upstream.url
         self._upstream = upstream
-        self._model = model
-        self._tool_calls = tool_calls
-        self._recover = recover
-        self._lower_schema = lower_schema
-        self._new_id = new_id
+        self._chat = chat
         self._sight = Sight(0, None, False)
         self._newest_task = -1
+        self._looks = 0
         self._generated = 0
-        """Answers since the last look."""
+        """Answers that began and ended since the last look."""
         self._saves = True
         self._tells_slots = True
 
@@ -116,52 +101,41 @@ class LlamaCpp:
             return False
         newest = max(slot.id_task for slot in slots)
         expected, self._newest_task, self._generated = self._newest_task + self._generated, newest, 0
+        self._looks += 1
         return newest < expected
 
     async def _slots(self) -> list[_Slot]:
         if not self._tells_slots:
             return []
         answer = await self._upstream.ask("GET", "/slots")
-        if answer.status != 200:
+        if answer.status in (404, 501):  # switched off; anything else may pass, and tells nothing
             self._tells_slots = False
             _log.warning("%s does not serve /slots; a cut generation counts as ended at once", self.name)
             return []
+        if answer.status != 200:
+            raise self._refused(answer)
         try:
             return _slots.decode(answer.body)
         except msgspec.DecodeError:
-            return []
+            raise ModelError(
+                "backend_failed", f"{self.url}/slots is not that of a llama.cpp server"
+            ) from None
 
-    async def generate(self, job: Job, emit: Emit) -> None:
+    async def generate(self, job: Job, emit: Emit) -> bool:
         """See `Backend.generate`."""
-        request = job.request
-        if not self._sight.vision and _shows_image(request.messages[-1]):
+        request, sight, looks = job.request, self._sight, self._looks
+        if not sight.vision and _shows_image(request.messages[-1]):
             detail = f"the model of {self.name} cannot see images: send text, or ask a model that can"
             raise ModelError("unsupported_input", detail)
-        model = self._model or request.model
-        body = chat_body(
-            request,
-            model=model,
-            max_tokens=job.max_tokens,
-            kind="llamacpp",
-            slot=job.slot,
-            lower_schema=self._lower_schema,
-            vision=self._sight.vision,
-        )
-        decoder = ChatDecoder(
-            stop=request.sampling.stop,
-            tool_calls=self._tool_calls,
-            recover=self._recover,
-            tool_names=frozenset(tool.name for tool in request.tools),
-            prompt_estimate=job.prompt_estimate,
-            context=self._sight.context,
-            new_id=self._new_id,
-            schemas={tool.name: tool.parameters for tool in request.tools} if self._recover else None,
-        )
-        await run_stream(self._upstream, "/v1/chat/completions", body, {}, decoder, emit, self._refused)
-        self._generated += 1
+        body = self._chat.body(request, job.max_tokens, slot=job.slot, vision=sight.vision)
+        decoder = self._chat.decoder(request, job.prompt_estimate, sight.context)
+        path = "/v1/chat/completions"
+        is_whole = await run_stream(self._upstream, path, body, {}, decoder, emit, self._refused)
+        self._generated += looks == self._looks
+        return is_whole
 
     def _refused(self, answer: Answer) -> ModelError:
-        error = refusal(answer.status, answer.body, "llamacpp", self._model or self.name)
+        error = refusal(answer.status, answer.body, "llamacpp", self.name)
         return self._upstream.without_secrets(error)
 
     async def settle(self, slot: int) -> None:
@@ -196,17 +170,8 @@ class LlamaCpp:
 
     async def count(self, request: ChatRequest) -> int | None:
         """See `Backend.count`."""
-        fields: dict[str, Any] = {
-            "model": self._model or request.model,
-            "max_tokens": 1,
-            "kind": "llamacpp",
-            "slot": None,
-            "lower_schema": self._lower_schema,
-            "vision": self._sight.vision,
-        }
-        answer = await self._upstream.ask(
-            "POST", "/v1/chat/completions/input_tokens", chat_body(request, **fields)
-        )
+        body = self._chat.body(request, 1, slot=None, vision=self._sight.vision)
+        answer = await self._upstream.ask("POST", "/v1/chat/completions/input_tokens", body)
         try:
             return _counted.decode(answer.body).input_tokens if answer.status == 200 else None
         except msgspec.DecodeError:

@@ -4,6 +4,7 @@ A client of the same protocol is passed through byte for byte; others are render
 """
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Literal
 
 import msgspec
@@ -99,6 +100,13 @@ def pass_through(body: bytes, *, model: str | None, stream: bool = True) -> byte
         fields["model"] = msgspec.Raw(_encode(model))
     fields["stream"] = msgspec.Raw(b"true" if stream else b"false")
     return bytes(written(fields))
+
+
+def essence(body: bytes, client_headers: Mapping[str, str]) -> bytes:
+    """Return a digest of all that decides the answer to a client's own body: not `stream`, not `metadata`."""
+    fields = {name: bytes(raw) for name, raw in _split(body).items() if name not in ("stream", "metadata")}
+    parts = (sorted(fields.items()), sorted(headers(client_headers, None).items()))
+    return blake2b(msgspec.msgpack.encode(parts), digest_size=32).digest()
 
 
 def count_body(body: bytes, *, model: str | None) -> bytes:

@@ -39,8 +39,12 @@ class MessagesDecoder:
     """
 
     def __init__(self, *, verbatim: bool, tool_calls: ToolCalls = "buffer") -> None:
+        self.heard = 0
+        """Events so far; pings do not count."""
         self.ended = False
         """The answer's `End` is out: what the backend still sends is not wanted."""
+        self.is_cut = False
+        """Never: the backend ends its answers itself."""
         self._failure: ModelError | None = None
         self._verbatim = verbatim
         self._sse = SseDecoder()
@@ -52,14 +56,18 @@ class MessagesDecoder:
         self._reason: str | None = None
         self._sequence: str | None = None
 
+    def check(self) -> None:
+        """Raise the failure that stood behind the chunks which `feed` returned last, if there was one."""
+        if self._failure is not None:
+            raise self._failure
+
     def feed(self, data: bytes) -> list[Chunk]:
         """Return what these bytes complete.
 
         Raises ModelError when the backend says that it failed, or says what cannot be read; when chunks stand
-        before that in the same bytes, these are returned, and the next call of `feed` or `finish` raises.
+        before that in the same bytes, these are returned, and `check` and the next call raise.
         """
-        if self._failure is not None:
-            raise self._failure
+        self.check()
         chunks: list[Chunk] = []
         if not self._started and len(self._head) < _HEAD_MAX:
             self._head += data[:_HEAD_MAX]
@@ -76,8 +84,7 @@ class MessagesDecoder:
 
     def finish(self) -> list[Chunk]:
         """Return what is left when the stream ends: nothing; raises ModelError when it ended too early."""
-        if self._failure is not None:
-            raise self._failure
+        self.check()
         if not self.ended:
             raise self._broken_off()
         return []
@@ -98,6 +105,7 @@ class MessagesDecoder:
             raise stream_failure(data)
         if kind == "ping":
             return []
+        self.heard += 1
         read = self._read(kind, event)
         return [_as_it_came(name or kind, data), *read] if self._verbatim else read
 

@@ -63,17 +63,25 @@ class ChatDecoder:
         self._refused = False
         self._pieces = 0  # a token each, as nearly all backends send them
         self._failure: ModelError | None = None
+        self.heard = 0
+        """Events so far; comments, by which a server says that it is still there, do not count."""
         self.ended = False
         """The answer's `End` is out: what the backend still sends is not wanted."""
+        self.is_cut = False
+        """A stop sequence ended it here: the backend knows nothing of that and goes on."""
+
+    def check(self) -> None:
+        """Raise the failure that stood behind the chunks which `feed` returned last, if there was one."""
+        if self._failure is not None:
+            raise self._failure
 
     def feed(self, data: bytes) -> list[Chunk]:
         """Return what a piece of the body adds.
 
         Raises ModelError when the backend says that it failed, or says what cannot be read; when chunks stand
-        before that in the same piece, these are returned, and the next call of `feed` or `finish` raises.
+        before that in the same piece, these are returned, and `check` and the next call raise.
         """
-        if self._failure is not None:
-            raise self._failure
+        self.check()
         out: list[Chunk] = []
         if self.ended:
             return out
@@ -95,8 +103,7 @@ class ChatDecoder:
 
         Raises ModelError `backend_failed` when the backend broke off: that must never look like an end.
         """
-        if self._failure is not None:
-            raise self._failure
+        self.check()
         if self.ended:
             return []
         if self._finish_reason is None:
@@ -118,6 +125,7 @@ class ChatDecoder:
         return ModelError("backend_failed", "the backend closed the connection before its answer began")
 
     def _event(self, event: str, data: bytes, out: list[Chunk]) -> None:
+        self.heard += 1
         if data[:1] != b"{":
             said = data.strip()
             if said == b"[DONE]":
@@ -156,6 +164,7 @@ class ChatDecoder:
         if choice.delta is not None:
             self._delta(choice.delta, out)
             if self._answer.stopped is not None:
+                self.is_cut = True
                 self._close(out)
                 return
         if choice.usage is not None:

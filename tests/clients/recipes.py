@@ -1,0 +1,125 @@
+"""How each client is run without an account and without a terminal, and what its calls look like in the records."""
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+TERSE = "You are a terse helper."
+SESSION = str(uuid.uuid4())
+FILE, INSIDE = "zoo.txt", "The zoo has three animals."
+HELPER = {"helper": {"description": "Looks things up", "prompt": TERSE, "tools": ["Read"]}}
+
+
+class Recipe(NamedTuple):
+    """One client. `first` and `again` are its arguments before the prompt: for a new conversation, and to go on."""
+
+    program: str
+    first: tuple[str, ...]
+    again: tuple[str, ...]
+    environ: Mapping[str, str]
+    files: Mapping[str, str]
+    """Path, below the client's home, to content; the working folder is `work`."""
+    tool: str
+    """The cue of a call that reads the file."""
+    agent: Callable[[str], str]
+    """What it said to a regular expression of its agent's name."""
+    keeps: float = 1.0
+    """How much of a turn's prompt it leaves as it was in the next."""
+
+
+def claude_code(url: str, home: Path, whole: bool, session: str = SESSION) -> Recipe:
+    """Claude Code; with `whole`, its own prompt and all of its tools (12,000 tokens)."""
+    few = () if whole else ("--system-prompt", TERSE, "--tools", "Read", "Agent")
+    options = ("-p", "--agents", json.dumps(HELPER), *few, "--")
+    path = json.dumps(str(home / "work" / FILE))
+    return Recipe(
+        "claude",
+        ("--session-id", session, *options),
+        ("--resume", session, *options),
+        {
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_KEY": "local",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        },
+        {},
+        f'<<call Read {{"file_path": {path}}}>>',
+        lambda said: re.escape(session),
+    )
+
+
+def codex(url: str, home: Path, whole: bool) -> Recipe:
+    """Codex; with `whole`, its own instructions (10,000 tokens with its tools)."""
+    lines = ['model = "local"', 'model_provider = "herdr"']
+    if not whole:
+        lines.append(f"model_instructions_file = {json.dumps(str(home / 'terse.md'))}")
+    lines += ["[model_providers.herdr]", 'name = "Herdr"', f'base_url = "{url}/v1"']
+    lines += ['env_key = "HERDR_GATEWAY_TOKEN"', 'wire_api = "responses"', ""]
+    return Recipe(
+        "codex",
+        ("exec", "--skip-git-repo-check"),
+        ("exec", "resume", "--skip-git-repo-check", "--last"),
+        {"HERDR_GATEWAY_TOKEN": "local"},
+        {".codex/config.toml": "\n".join(lines), "terse.md": TERSE},
+        f'<<call exec_command {{"cmd": "cat {FILE}"}}>>',
+        lambda said: (
+            re.escape(found[1]) if (found := re.search(r"session id: (\S+)", said)) else "no session id"
+        ),
+    )
+
+
+def opencode(url: str, home: Path, whole: bool) -> Recipe:
+    """Opencode; with `whole`, its own prompt and all of its tools (8,000 tokens)."""
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "local"},
+        "models": {"local": {"name": "local"}},
+    }
+    config = {
+        "model": "herdr/local",
+        "provider": {"herdr": provider},
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    few = {"agent": {"build": {"prompt": TERSE}}, "tools": {"*": False, "read": True}}
+    path = json.dumps(str(home / "work" / FILE))
+    return Recipe(
+        "opencode",
+        ("run",),
+        ("run", "-c"),
+        {},
+        {"work/opencode.json": json.dumps(config if whole else config | few)},
+        f'<<call read {{"filePath": {path}}}>>',
+        lambda said: r"ses_\w+",
+    )
+
+
+def qwen_code(url: str, home: Path, whole: bool) -> Recipe:
+    """Qwen Code; with `whole`, its own prompt and tools (14,000 tokens).
+
+    It says nothing about itself, so it is given a name. Going on, it takes the date out of its last message.
+    """
+    named = {"X-Agent-Id": "qwen"}
+    few = () if whole else ("--bare", "--system-prompt", TERSE)
+    options = ("--auth-type", "openai", *few)
+    path = json.dumps(str(home / "work" / FILE))
+    return Recipe(
+        "qwen",
+        (*options, "-p"),
+        (*options, "-c", "-p"),
+        {"OPENAI_API_KEY": "local", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "local"},
+        {".qwen/settings.json": json.dumps({"model": {"generationConfig": {"customHeaders": named}}})},
+        f'<<call read_file {{"file_path": {path}}}>>',
+        lambda said: "qwen",
+        keeps=0.9,
+    )
+
+
+RECIPES: Mapping[str, Callable[[str, Path, bool], Recipe]] = {
+    "claude-code": claude_code,
+    "codex": codex,
+    "opencode": opencode,
+    "qwen-code": qwen_code,
+}
