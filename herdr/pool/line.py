@@ -103,19 +103,16 @@ class Line:
 
         `keeps`: the conversation keeps the slot; else whoever shares its content best may have it.
         """
-        self._left()
+        self._placed -= 1
+        self._lookout.heard()
         self.schedule.finish(start.call, self._clock.monotonic(), chain=chain, tokens=tokens, keeps=keeps)
         self.decide()
 
     def give_back(self, start: Start) -> None:
         """Free the place of a call that never ran: its slot holds what it held before."""
-        self._left()
+        self._placed -= 1
         self.schedule.give_back(start.call, self._clock.monotonic())
         self.decide()
-
-    def _left(self) -> None:
-        self._placed -= 1
-        self._lookout.heard()
 
     def leave_when_idle(
         self, start: Start, chain: tuple[bytes, ...] | None, tokens: int, *, failed: bool
