@@ -40,6 +40,7 @@ class Line:
         self._queue_timeout_s = queue_timeout_s
         self._waiting: dict[str, asyncio.Future[Start]] = {}
         self._placed = 0
+        self._total = 0
         self._timer: asyncio.TimerHandle | None = None
         self._settling: set[asyncio.Task[None]] = set()
 
@@ -178,8 +179,9 @@ class Line:
 
     def _found(self, is_new: bool) -> None:
         if is_new:
-            if self._lookout.sight.total != self.schedule.total:
-                self.schedule.resize(self._lookout.sight.total)
+            if self._lookout.sight.total != self._total:
+                self._total = self._lookout.sight.total
+                self.schedule.resize(self._total)
             self.schedule.forget_all()
         self.decide()
 

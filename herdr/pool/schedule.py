@@ -86,17 +86,8 @@ class Schedule:
         self._running: dict[str, _Run] = {}
         self._run_s: float | None = None
         self._numbers = 0
-        self._paused_until = 0.0
-
-    @property
-    def total(self) -> int:
-        """How many slots there are."""
-        return self._shares.total
-
-    @property
-    def paused_until(self) -> float:
+        self.paused_until = 0.0
         """Until when the backend asked everybody to wait; a time that is past means nothing."""
-        return self._paused_until
 
     def arrive(self, ask: Ask, now: float) -> None:
         """Queue a call. Raises ValueError if one of that name waits or runs."""
@@ -118,11 +109,11 @@ class Schedule:
 
     def pause(self, until: float) -> None:
         """Start nothing before that time: the backend asked for it."""
-        self._paused_until = max(self._paused_until, until)
+        self.paused_until = max(self.paused_until, until)
 
     def decide(self, now: float) -> list[Start]:
         """Start what can start, in order; what cannot be placed is passed over and holds up nobody."""
-        if now < self._paused_until or not self._queue or not self._slots.idle:
+        if now < self.paused_until or not self._queue or not self._slots.idle:
             return []
         self._slots.free_idle(now - self._slot_idle_s)
         starts: list[Start] = []
@@ -262,8 +253,8 @@ class Schedule:
         None: only an arrival or an end can change anything. A time that is past asks for them at once.
         """
         times = [waiting.ask.deadline for waiting in self._queue]
-        if now < self._paused_until:
-            times.append(self._paused_until)
+        if now < self.paused_until:
+            times.append(self.paused_until)
         elif self._sticky and self._slots.idle:
             times += [
                 end
@@ -279,7 +270,7 @@ class Schedule:
         That is how long the queue takes at the pace of the recent calls, or the backend's own pause.
         """
         run_s = RUN_S_ASSUMED if self._run_s is None else self._run_s
-        return whole_seconds(max(len(self._queue) * run_s / self._shares.total, self._paused_until - now))
+        return whole_seconds(max(len(self._queue) * run_s / self._shares.total, self.paused_until - now))
 
     def snapshot(self, now: float) -> Snapshot:
         """Return what `GET /v1/pool` shows of this backend."""
@@ -288,7 +279,7 @@ class Schedule:
             slots=tuple(slot_view(slot, now) for slot in self._slots.all),
             queue=self._queue.by_priority(),
             shares=share_views(self._shares, self._slots.held),
-            paused_s=max(0.0, self._paused_until - now),
+            paused_s=max(0.0, self.paused_until - now),
             restores=self._spill.is_on,
         )
 
