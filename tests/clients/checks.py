@@ -5,7 +5,6 @@ import json
 import os
 import re
 import time
-import uuid
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,7 +50,7 @@ class Checks:
 
     async def client(self, name: str) -> None:
         """Two turns of one client, and a third in which it runs a tool."""
-        recipe = self._settled(name)
+        recipe = self._settled(name, whole=self._whole)
         first = await self._run(name, recipe, "Say hello.", again=False)
         agent = recipe.agent(first.said + first.errors)
         self._note_answer(name, "answers", first)
@@ -67,10 +66,19 @@ class Checks:
         self.note(name, "tells the model the tool's result", told, INSIDE)
         self._note_cache(name, "finds the tool's turn in its slot", second.rows, third.rows, recipe.keeps)
 
+        if recipe.too_long and not self._whole:
+            await self._too_long(name)
+
+    async def _too_long(self, name: str) -> None:
+        """A client whose whole prompt does not fit must understand why."""
+        recipe = self._settled(name, whole=True)
+        done = await self._run(name, recipe, "Say hello.", again=False)
+        understood = done.code != 0 and re.search(recipe.too_long, done.said + done.errors) is not None
+        self.note(name, "understands that its prompt is too long", understood, recipe.too_long)
+
     async def agents(self) -> None:
         """Two Claude Codes at once, of which one has a sub-agent."""
         name = "two + sub"
-        one, two = str(uuid.uuid4()), str(uuid.uuid4())
         path = json.dumps(str(self._folder / "one" / "work" / FILE))
         read = f'Look it up. <<call Read {{"file_path": {path}}}>>'
         helper = {
@@ -79,7 +87,8 @@ class Checks:
             "run_in_background": False,
             "prompt": read,
         }
-        first, second = self._settled("one", one), self._settled("two", two)
+        first, second = (self._settled(one, whole=self._whole) for one in ("one", "two"))
+        one, two = first.agent(""), second.agent("")
         both = await asyncio.gather(
             self._run("one", first, f"Ask. <<call Agent {json.dumps(helper)}>>", again=False),
             self._run("two", second, "Say hello.", again=False),
@@ -102,15 +111,12 @@ class Checks:
         for who, made in calls.items():
             self._note_cache(name, f"the {who} finds its turns in its slot", made[:1], made[1:])
 
-    def _settled(self, name: str, session: str | None = None) -> Recipe:
-        """Make a client's home."""
+    def _settled(self, name: str, *, whole: bool) -> Recipe:
+        """Make a client's home, or make it anew."""
         home = self._folder / name
-        (home / "work").mkdir(parents=True)
+        (home / "work").mkdir(parents=True, exist_ok=True)
         (home / "work" / FILE).write_text(f"{INSIDE}\n")
-        url = self._gateway.url
-        recipe = (
-            claude_code(url, home, self._whole, session) if session else RECIPES[name](url, home, self._whole)
-        )
+        recipe = RECIPES.get(name, claude_code)(self._gateway.url, home, whole)
         for path, content in recipe.files.items():
             (home / path).parent.mkdir(parents=True, exist_ok=True)
             (home / path).write_text(content)

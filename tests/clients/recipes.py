@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 TERSE = "You are a terse helper."
-SESSION = str(uuid.uuid4())
 FILE, INSIDE = "zoo.txt", "The zoo has three animals."
 HELPER = {"helper": {"description": "Looks things up", "prompt": TERSE, "tools": ["Read"]}}
 
@@ -26,12 +25,15 @@ class Recipe(NamedTuple):
     """The cue of a call that reads the file."""
     agent: Callable[[str], str]
     """What it said to a regular expression of its agent's name."""
+    too_long: str = ""
+    """What it says when its own prompt does not fit, as a regular expression; empty: its prompt fits."""
     keeps: float = 1.0
     """How much of a turn's prompt it leaves as it was in the next."""
 
 
-def claude_code(url: str, home: Path, whole: bool, session: str = SESSION) -> Recipe:
+def claude_code(url: str, home: Path, whole: bool) -> Recipe:
     """Claude Code; with `whole`, its own prompt and all of its tools (12,000 tokens)."""
+    session = str(uuid.uuid4())
     few = () if whole else ("--system-prompt", TERSE, "--tools", "Read", "Agent")
     options = ("-p", "--agents", json.dumps(HELPER), *few, "--")
     path = json.dumps(str(home / "work" / FILE))
@@ -46,7 +48,8 @@ def claude_code(url: str, home: Path, whole: bool, session: str = SESSION) -> Re
         },
         {},
         f'<<call Read {{"file_path": {path}}}>>',
-        lambda said: re.escape(session),
+        lambda said: session,
+        too_long="Prompt is too long",
     )
 
 
@@ -67,6 +70,7 @@ def codex(url: str, home: Path, whole: bool) -> Recipe:
         lambda said: (
             re.escape(found[1]) if (found := re.search(r"session id: (\S+)", said)) else "no session id"
         ),
+        too_long="ran out of room in the model's context window",
     )
 
 
@@ -97,22 +101,26 @@ def opencode(url: str, home: Path, whole: bool) -> Recipe:
 
 
 def qwen_code(url: str, home: Path, whole: bool) -> Recipe:
-    """Qwen Code; with `whole`, its own prompt and tools (14,000 tokens).
+    """Qwen Code; with `whole`, its own prompt and tools (10,000 tokens), and what it does about its memory.
 
     It says nothing about itself, so it is given a name. Going on, it takes the date out of its last message.
     """
-    named = {"X-Agent-Id": "qwen"}
-    few = () if whole else ("--bare", "--system-prompt", TERSE)
-    options = ("--auth-type", "openai", *few)
+    settings = {"model": {"generationConfig": {"customHeaders": {"X-Agent-Id": "qwen"}}}}
+    few = {
+        "tools": {"core": ["read_file"], "exclude": ["agent", "skill"]},
+        "memory": {"enableManagedAutoMemory": False},
+    }
+    options = ("--auth-type", "openai", *(() if whole else ("--system-prompt", TERSE)))
     path = json.dumps(str(home / "work" / FILE))
     return Recipe(
         "qwen",
         (*options, "-p"),
         (*options, "-c", "-p"),
         {"OPENAI_API_KEY": "local", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "local"},
-        {".qwen/settings.json": json.dumps({"model": {"generationConfig": {"customHeaders": named}}})},
+        {".qwen/settings.json": json.dumps(settings if whole else settings | few)},
         f'<<call read_file {{"file_path": {path}}}>>',
         lambda said: "qwen",
+        too_long="prompt is too long",
         keeps=0.9,
     )
 

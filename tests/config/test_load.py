@@ -281,7 +281,7 @@ def test_it_is_a_startup_error() -> None:
         ),
         (
             "models: {backends: [{name: a, kind: openai, url: 'http://u:p@h'}]}",
-            "models.backends[0].url: got the text 'http://u:p@h', expected an http:// or https:// address",
+            "models.backends[0].url: got the text 'http://…@h', expected an http:// or https:// address",
         ),
         (
             "context: {summariser: llm}",
@@ -342,3 +342,19 @@ def test_routes_can_be_read_again_while_the_gateway_runs(here: Path) -> None:
         parse_routes(file)
     environ = {"HERDR_GATEWAY_ROUTES": "[{event: x, target: y}]"}
     assert [rule.event for rule in parse_routes(file, environ)] == ["x"]  # as at the start: the variable wins
+
+
+def test_a_password_in_an_address_is_not_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "herdr.yaml"
+    file.write_text("models: {backends: [{name: a, kind: openai, url: 'http://user:hunter2@host/v1'}]}")
+    with pytest.raises(ConfigError) as refused:
+        load(file, {})
+    assert "models.backends[0].url" in str(refused.value) and "hunter2" not in str(refused.value)
+
+
+def test_backends_have_names_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "herdr.yaml"
+    one = "{name: a, kind: openai, url: 'http://host'}"
+    file.write_text(f"models: {{backends: [{one}, {one}]}}")
+    with pytest.raises(ConfigError, match="already the name of"):
+        load(file, {})

@@ -23,7 +23,7 @@ HISTORY: list[MessageParam] = [
 
 def tool(name: str) -> ToolParam:
     city = {"type": "string", "maxLength": 12}
-    schema = {"type": "object", "properties": {"city": city}, "required": ["city"]}
+    schema: dict[str, object] = {"type": "object", "properties": {"city": city}, "required": ["city"]}
     return {"name": name, "description": f"{name} of a city", "input_schema": schema}
 
 
@@ -140,7 +140,7 @@ def test_a_named_tool_is_called_in_a_stream(claude: anthropic.Anthropic) -> None
         message = stream.get_final_message()
     assert "input_json" in kinds
     (use,) = [block for block in message.content if block.type == "tool_use"]
-    assert use.name == "clock" and list(use.input) == ["city"]  # type: ignore[call-overload]
+    assert use.name == "clock" and list(use.input) == ["city"]
     assert message.stop_reason == "tool_use"
 
 
@@ -169,7 +169,7 @@ def test_a_prompt_past_the_slot_is_refused_so_that_claude_code_compacts(claude: 
         claude.messages.create(model="any", max_tokens=4, messages=asked)
 
 
-def test_an_image_is_answered_in_words(claude: anthropic.Anthropic) -> None:
+def test_an_image_is_refused_in_words_but_does_not_end_a_conversation(claude: anthropic.Anthropic) -> None:
     dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     asked: list[MessageParam] = [
         {
@@ -180,8 +180,10 @@ def test_an_image_is_answered_in_words(claude: anthropic.Anthropic) -> None:
             ],
         }
     ]
-    answer = claude.messages.create(model="any", max_tokens=4, messages=asked)
-    assert said(answer)
+    with pytest.raises(anthropic.BadRequestError, match="cannot see images"):
+        claude.messages.create(model="any", max_tokens=4, messages=asked)
+    asked += [{"role": "assistant", "content": "No idea."}, {"role": "user", "content": "Never mind."}]
+    assert said(claude.messages.create(model="any", max_tokens=4, messages=asked))
 
 
 def test_models_are_listed(claude: anthropic.Anthropic) -> None:

@@ -1,6 +1,7 @@
 """The `openai` package, as people use it, against a real llama.cpp: chat completions, responses, models."""
 
 import json
+from typing import cast
 
 import openai
 import pytest
@@ -128,12 +129,10 @@ def test_tools_are_called_at_once_and_their_results_continue_the_slot(gpt: opena
         ("weather", {"city": "Berlin"}),
     ]
     assert len({c.id for c in made}) == 2
-    more: list[ChatCompletionMessageParam] = [
-        {"role": "assistant", "tool_calls": [c.model_dump() for c in made]},  # type: ignore[typeddict-item, misc]
-        *({"role": "tool", "tool_call_id": c.id, "content": "rain"} for c in made),  # type: ignore[misc]
-    ]
+    asked.append(cast(ChatCompletionMessageParam, choice.message.model_dump(exclude_none=True)))
+    asked += [{"role": "tool", "tool_call_id": one.id, "content": "rain"} for one in made]
     second = gpt.chat.completions.create(
-        model="any", max_tokens=4, temperature=0, tools=TOOLS, messages=[*asked, *more]
+        model="any", max_tokens=4, temperature=0, tools=TOOLS, messages=asked
     )
     assert second.usage is not None and second.usage.prompt_tokens_details is not None
     assert (second.usage.prompt_tokens_details.cached_tokens or 0) >= first.usage.prompt_tokens - 1

@@ -70,6 +70,8 @@ class LlamaCpp:
         self._chat = chat
         self._sight = Sight(0, None, False)
         self._newest_task = -1
+        self._numbers_tasks = False
+        """Whether it has ever told a task's number: not all builds do."""
         self._looks = 0
         self._generated = 0
         """Answers that began and ended since the last look."""
@@ -97,12 +99,11 @@ class LlamaCpp:
 
     def _is_younger(self, slots: list[_Slot]) -> bool:
         """Tell whether the server has started anew: it numbers its tasks from 0, and each of ours was one."""
-        if not slots:
-            return False
-        newest = max(slot.id_task for slot in slots)
+        newest = max((slot.id_task for slot in slots), default=-1)
         expected, self._newest_task, self._generated = self._newest_task + self._generated, newest, 0
         self._looks += 1
-        return newest < expected
+        self._numbers_tasks = self._numbers_tasks or newest >= 0
+        return self._numbers_tasks and newest < expected
 
     async def _slots(self) -> list[_Slot]:
         if not self._tells_slots:
