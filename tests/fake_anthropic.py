@@ -160,6 +160,10 @@ class FakeAnthropic:
         """Stop each request after so many pieces."""
         self.cues.held_at = after
 
+    def release_one(self, call: Asked) -> None:
+        """Let one held request go on."""
+        self._loop.call_soon_threadsafe(call.go.set)
+
     def release(self) -> None:
         """Let all go on, those to come too."""
         self.cues.held_at = None
@@ -194,7 +198,9 @@ class FakeAnthropic:
             self.cues.ended(asked, "cancelled")
             raise
 
-    async def _stream(self, request: web.Request, asked: Asked, pieces: Sequence[Piece]) -> web.StreamResponse:
+    async def _stream(
+        self, request: web.Request, asked: Asked, pieces: Sequence[Piece]
+    ) -> web.StreamResponse:
         self.cues.now(asked, "running")
         stream = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
         await stream.prepare(request)

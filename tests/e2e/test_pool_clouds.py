@@ -7,7 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 import fake_anthropic as anthropic
 import pytest
-from fake_anthropic import CACHED_TOKENS, HELLO, PING, PROMPT_TOKENS, SIGNATURE, Answer, FakeAnthropic, refused
+from fake_anthropic import (
+    CACHED_TOKENS,
+    HELLO,
+    PING,
+    PROMPT_TOKENS,
+    SIGNATURE,
+    Answer,
+    FakeAnthropic,
+    refused,
+)
 from fake_llama import Die
 from gateway import GatewayProcess
 from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, Asking, Client, Event, Json
@@ -118,11 +127,10 @@ def test_a_body_goes_on_as_the_client_wrote_it(gateway: GatewayProcess, fake: Fa
         "messages": (
             '[ {"role":"user","content":[{"type":"text","text":"caf\\u00e9 \\/ caf\u00e9",'
             ' "cache_control": {"type": "ephemeral"}}]},\n'
-            '{"content":[{"signature":"%s","thinking":"Hm","type":"thinking"},'
+            '{"content":[{"signature":"EuYBCkQYAiJA9zHX/abc+def==","thinking":"Hm","type":"thinking"},'
             '{"type":"redacted_thinking","data":"EmwKAhgB"},{"type":"text","text":"Yes"}],"role":"assistant"},'
             '{"role":"user","content":"Go on"} ]'
-        )
-        % SIGNATURE,
+        ),
         "tools": (
             '[{"name":"z","input_schema":{"type":"object","properties":{"b":{},"a":{}}}},'
             '{"type":"web_search_20250305","name":"web_search","max_uses":5}]'
@@ -178,7 +186,9 @@ def test_the_gateways_key_goes_on_and_the_clients_never(
     assert sent["anthropic-beta"] == "context-1m-2025-08-07,x"
     assert "the-clients-own" not in str(sent) and "10.1.2.3" not in str(sent)
     client.whole(gateway, "Hi", model="claude-sonnet-9")
-    assert fake.requests[-1].headers["anthropic-version"] and "anthropic-beta" not in fake.requests[-1].headers
+    assert (
+        fake.requests[-1].headers["anthropic-version"] and "anthropic-beta" not in fake.requests[-1].headers
+    )
 
 
 # -- clients of other protocols -----------------------------------------------------------------------------
@@ -222,7 +232,9 @@ def test_a_tools_answer_goes_back(gateway: GatewayProcess, fake: FakeAnthropic, 
 
 
 @each
-def test_a_call_to_a_cloud_is_in_the_records(gateway: GatewayProcess, fake: FakeAnthropic, client: Client) -> None:
+def test_a_call_to_a_cloud_is_in_the_records(
+    gateway: GatewayProcess, fake: FakeAnthropic, client: Client
+) -> None:
     fake.script(Answer(FULL))
     headers = {"x-agent-id": "cloudy", "x-herdr-session": f"cloudy-{client.name}"}
     body = client.body("Weather?", model="claude-sonnet-9", stream=True, **client.tools())
@@ -243,7 +255,9 @@ def test_a_call_to_a_cloud_is_in_the_records(gateway: GatewayProcess, fake: Fake
     }
     assert {name: found[name] for name in expected} == expected
     assert 0 <= found["queue_ms"] <= found["first_token_ms"] <= found["total_ms"]
-    turns = [e["data"] for e in recorded(gateway, "session.message") if e["session"] == f"cloudy-{client.name}"]
+    turns = [
+        e["data"] for e in recorded(gateway, "session.message") if e["session"] == f"cloudy-{client.name}"
+    ]
     assert [(turn["role"], turn["content"]) for turn in turns] == [
         ("user", "Weather?"),
         ("assistant", "I'll \u2028 look: café"),
@@ -285,12 +299,8 @@ def test_clients_of_two_protocols_are_not_mixed_up(gateway: GatewayProcess, fake
         assert json.loads(own[2].answer().body)["id"] == "msg_01Xy"
         for client, one in translated[1::2]:
             assert client.text(one.answer().json()) == "Hello!"
-    calls = fake.requests[before:]
-    assert len(calls) == 2
-    assert sorted("metadata" in c.body or c.body["messages"][0]["content"] == "the same" for c in calls) == [
-        False,
-        True,
-    ]
+    own_body, translation = [one.body["messages"][0]["content"] for one in fake.requests[before:]]
+    assert own_body == "the same" and translation == [{"type": "text", "text": "the same"}]
 
 
 def test_only_bodies_that_say_the_same_are_joined(gateway: GatewayProcess, fake: FakeAnthropic) -> None:
@@ -354,9 +364,9 @@ def test_a_refusal_is_a_status_in_the_clients_terms(
         found = row(gateway, asking.header("x-herdr-call"))
     assert got.status == status, got
     given, message = client.refusal(got)
-    assert says in message and KEY not in message and b"overloaded_error" not in got.body
-    if client is MESSAGES:
-        assert given == kind
+    assert says in message and KEY not in message
+    if client is MESSAGES:  # Claude Code gives background calls up when it reads that word
+        assert given == kind and b"overloaded_error" not in got.body
     assert found["error"] and found["error"] != "internal"
     assert backend(gateway, "claude")["state"] == "ready", "one refusal is not everybody's"
 
@@ -386,7 +396,8 @@ def test_a_failure_in_mid_stream_is_an_error_event(
         seen += stream
         assert not asking.broken
         failure = client.failure(seen)
-        assert failure and KEY not in failure and "overloaded_error" not in seen[-1].data
+        assert failure and KEY not in failure
+        assert client is not MESSAGES or "overloaded_error" not in seen[-1].data
         assert row(gateway, asking.header("x-herdr-call"))["error"] in ("backend_failed", "overloaded")
 
 

@@ -1,4 +1,7 @@
 import asyncio
+import contextlib
+import gc
+import weakref
 
 import pytest
 from virtual_time import VirtualClock, run
@@ -167,3 +170,22 @@ def test_a_slow_reader_holds_up_nobody() -> None:
         assert await all_of(slow) == whole
 
     run(main(), VirtualClock())
+
+
+@pytest.mark.xfail(strict=True, reason="Reader.finished raises the failure that the generation keeps")
+def test_a_failure_that_was_read_keeps_nothing_alive() -> None:
+    def read() -> "weakref.ref[Generation]":
+        it = making()
+        it.fail(ModelError("backend_failed", "gone"))
+        reader = it.read()
+        with contextlib.suppress(ModelError):
+            _ = reader.finished
+        it.leave(reader)
+        return weakref.ref(it)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert read()() is None
+    finally:
+        gc.enable()

@@ -34,7 +34,6 @@ def test_what_the_user_said_last(messages: tuple[Message, ...], text: str) -> No
     assert last_user_text(ChatRequest("m", messages)) == text
 
 
-
 def test_long_texts_are_cut_and_say_so() -> None:
     assert bounded("x" * TEXT_MAX) == "x" * TEXT_MAX
     cut = last_user_text(ChatRequest("m", (user(Text("x" * TEXT_MAX + "yy")),)))
