@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fake_llama import Call, FakeLlama
+from fake_llama import Call, FakeLlama, Script
 from gateway import GatewayProcess
-from wire import all_events, call, wait_until
+from model_asking import Asking, Event
+from model_clients import CHAT, MESSAGES, Client
+from wire import Answer, all_events, call, wait_until
 
 Json = dict[str, Any]
+MISTAKES = ("Traceback", "never retrieved", "was destroyed")
 Servers = Mapping[str, FakeLlama | Json]
 """Backends by name: a fake llama.cpp, or the configuration of another kind."""
 
@@ -139,3 +142,55 @@ def asked(fake: FakeLlama, is_it: Callable[[Call], bool]) -> list[Call]:
 def told(gateway: GatewayProcess) -> str:
     """Everything that the gateway has written to its log."""
     return "\n".join(gateway.log)
+
+
+def error_of(gateway: GatewayProcess, asking: Asking) -> object:
+    """The code of a call's failure, as its row has it."""
+    return row(gateway, asking.header("x-herdr-call"))["error"]
+
+
+def until_heard(asking: Asking, client: Client, text: str = "") -> tuple[list[Event], Iterator[Event]]:
+    """Read a stream until so much has been said, or anything; returns the events so far, and the rest."""
+    stream = asking.events()
+    seen = [next(stream)]
+    while client.heard(seen) != text if text else not client.heard(seen):
+        seen.append(next(stream))
+    return seen, stream
+
+
+def refused(
+    gateway: GatewayProcess, client: Client, body: Any, headers: dict[str, str] | None = None
+) -> Answer:
+    """Send a body as it is; the answer must be an error in the protocol's own form."""
+    with Asking(gateway, client.path, body, headers) as asking:
+        answer = asking.answer()
+    assert 400 <= answer.status < 600, answer
+    client.refusal(answer)
+    assert answer.headers["request-id"].startswith("req_"), answer
+    if client is MESSAGES:
+        assert answer.json()["request_id"] == answer.headers["request-id"]
+    assert "Traceback" not in answer.body.decode() and ".py" not in answer.body.decode()
+    assert len(answer.body) < 2000, "the error grows with what was sent"
+    return answer
+
+
+def assert_well(gateway: GatewayProcess, fake: FakeLlama, *names: str) -> None:
+    """End whatever a fault left behind; then the gateway must come to rest, and serve as before."""
+    fake.loading = False
+    fake.release()
+    fake.resume()
+    fake.let_go()
+    fake.linger_s = 0.0
+    fake.script(Script(["Hel", "lo", "!"]))
+    for name in names:
+        wait_until(lambda name=name: backend(gateway, name)["state"] == "ready", "the backend to be ready")
+        wait_for_rest(gateway, name)
+    for _ in range(2):
+        assert CHAT.text(CHAT.whole(gateway, "Are you well?", model=names[0])) == "Hello!"
+    assert fake.violations == []
+    assert_quiet(gateway)
+
+
+def assert_quiet(gateway: GatewayProcess) -> None:
+    """Whatever happened, the log tells of no mistake of the gateway's own."""
+    assert not [line for line in gateway.log if any(w in line for w in MISTAKES)]

@@ -11,17 +11,8 @@ import pytest
 from fake_anthropic import FakeAnthropic
 from fake_llama import FakeLlama, Script, Think, Tool
 from gateway import GatewayProcess
-from model_clients import (
-    CHAT,
-    CLIENTS,
-    COMPLETIONS,
-    MESSAGES,
-    RESPONSES,
-    WEATHER,
-    Client,
-    Event,
-    Json,
-)
+from model_asking import Event
+from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, WEATHER, Client, Json
 from model_gateway import (
     backend,
     configured,

@@ -11,7 +11,8 @@ import pytest
 from fake_anthropic import HELLO, Answer, FakeAnthropic
 from fake_llama import FakeLlama, Script
 from gateway import GatewayProcess
-from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, Asking, Client, Event, Json
+from model_asking import Asking, Event
+from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, Client, Json
 from model_gateway import model_gateway, pool, row, told, wait_for_rest
 from wire import call, health, wait_until
 

@@ -1,4 +1,4 @@
-"""Who runs next, and who joins whom: the queue of the real process in front of servers that hold requests."""
+"""Who runs next, where and when: the queue of the real process in front of servers that hold requests."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -6,7 +6,8 @@ from contextlib import ExitStack
 import pytest
 from fake_llama import FakeLlama, Script, rate_limited
 from gateway import GatewayProcess
-from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, Asking, Client
+from model_asking import Asking
+from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, Client
 from model_gateway import (
     asked,
     backend,
@@ -40,10 +41,6 @@ QUEUE_S = 2  # of the hasty gateway
 EACH = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 
 
-def serve(stack: ExitStack, servers: dict[str, int]) -> dict[str, FakeLlama]:
-    return {name: stack.enter_context(FakeLlama(slots)) for name, slots in servers.items()}
-
-
 @pytest.fixture(scope="module")
 def patient(
     tmp_path_factory: pytest.TempPathFactory,
@@ -74,54 +71,6 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GatewayPro
         )
 
 
-class Desk:
-    """Asks one backend of a gateway, and keeps the requests until the end."""
-
-    def __init__(self, gateway: GatewayProcess, fake: FakeLlama, name: str, stack: ExitStack) -> None:
-        self.gateway = gateway
-        self.fake = fake
-        self.name = name
-        self._stack = stack
-
-    def ask(
-        self,
-        text: str,
-        client: Client = CHAT,
-        agent: str | None = None,
-        priority: int | None = None,
-        **more: object,
-    ) -> Asking:
-        """Ask, and return at once; without an agent each text has one of its own."""
-        headers = {"x-agent-id": text if agent is None else agent}
-        if priority is not None:
-            headers["x-priority"] = str(priority)
-        if "route" in more:
-            headers["x-herdr-route"] = str(more.pop("route"))
-        if "retry" in more:
-            headers["x-stainless-retry-count"] = str(more.pop("retry"))
-        return self._stack.enter_context(
-            client.ask(self.gateway, text, headers=headers, model=self.name, **{"stream": True, **more})
-        )
-
-    def queue(self, text: str, **more: object) -> Asking:
-        """Ask, and wait until one more call waits."""
-        before = waiting(self.gateway, self.name)
-        asking = self.ask(text, **more)  # type: ignore[arg-type]
-        wait_for_queue(self.gateway, before + 1, self.name)
-        return asking
-
-    def run(self, text: str, **more: object) -> Asking:
-        """Ask, and wait until one more request is held in its slot."""
-        before = len(asked(self.fake, lambda one: one.state == "held"))
-        asking = self.ask(text, **more)  # type: ignore[arg-type]
-        until_running(self.fake, before + 1)
-        return asking
-
-    def texts(self) -> list[str]:
-        """What was asked, in the order in which it came to the server."""
-        return [str(one.body["messages"][-1]["content"]) for one in self.fake.requests]
-
-
 @pytest.fixture
 def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """The test's own server, named by its parameter, with requests held before their first word."""
@@ -136,20 +85,6 @@ def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
     wait_for_rest(gateway, name)
     assert fake.violations == []
     assert not [line for line in gateway.log if "Traceback" in line]
-
-
-def let_it_notice(gateway: GatewayProcess) -> None:
-    """Have it serve later requests, so that what came to its sockets before has been dealt with."""
-    for _ in range(5):
-        pool(gateway)
-
-
-def at(name: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("desk", [name], indirect=True, ids=[""])
-
-
-def heard(asking: Asking, client: Client = CHAT) -> str:
-    return client.text(client.assembled(list(asking.events())))
 
 
 # -- order --------------------------------------------------------------------------------------------------
@@ -247,132 +182,6 @@ def test_who_comes_back_has_its_old_place(desk: Desk) -> None:
     desk.fake.release()
     assert [heard(one) for one in (running, younger, again)] == ["Hello!"] * 3
     assert desk.texts() == ["running", "patient", "younger"]
-
-
-# -- one generation for several -----------------------------------------------------------------------------
-
-
-@at("join")
-@EACH
-def test_identical_calls_share_one_generation(desk: Desk, client: Client) -> None:
-    text = f"for {client.name}"
-    desk.fake.hold(after=1)
-    before = len(desk.fake.requests)
-    first = desk.ask(text, MESSAGES, agent="one", temperature=0)
-    events = first.events()
-    seen = [next(events)]
-    while MESSAGES.heard(seen) != "Hel":
-        seen.append(next(events))
-    more = {} if client is MESSAGES else {"max_tokens": 100}
-    late = desk.ask(text, client, agent="two", temperature=0, **more)
-    stream = late.events()
-    came = [next(stream)]
-    while client.heard(came) != "Hel":  # from the beginning, although it came late
-        came.append(next(stream))
-    whole = desk.ask(text, client, agent="three", temperature=0, stream=False, **more)
-    assert late.header("x-herdr-call") == first.header("x-herdr-call")
-    desk.fake.release()
-    assert MESSAGES.text(MESSAGES.assembled([*seen, *events])) == "Hello!"
-    assert client.text(client.assembled([*came, *stream])) == "Hello!"
-    assert client.text(whole.answer().json()) == "Hello!"
-    assert len(desk.fake.requests) == before + 1
-
-
-@at("join")
-def test_only_calls_that_must_be_answered_alike_are_joined(desk: Desk) -> None:
-    before = len(desk.fake.requests)
-    desk.run("Hi", agent="one", temperature=0)
-    desk.run("Hi", agent="two")  # the model's own temperature: two clients want two answers
-    assert len(desk.fake.requests) == before + 2
-    other = [
-        desk.queue("Hi", agent="three", temperature=0.5),
-        desk.queue("Hi", agent="four", temperature=0, max_tokens=7),
-        desk.queue("Hi", agent="five", temperature=0, seed=1),
-        desk.queue("Hi", agent="six", temperature=0, **CHAT.tools()),
-    ]
-    desk.fake.release()
-    assert [heard(one) for one in other] == ["Hello!"] * 4
-
-
-@at("raise")
-def test_a_joined_call_has_the_better_priority_of_the_two(desk: Desk) -> None:
-    desk.run("running")
-    low = desk.queue("shared", agent="one", priority=9, temperature=0)
-    desk.queue("other", priority=5)
-    high = desk.ask("shared", agent="two", priority=0, temperature=0)
-    wait_until(
-        lambda: backend(desk.gateway, desk.name)["queue"]["by_priority"] == {"0": 1, "5": 1}, "the rise"
-    )
-    desk.fake.release()
-    assert heard(low) == heard(high) == "Hello!"
-    assert desk.texts() == ["running", "shared", "other"]
-
-
-@at("leave")
-def test_a_shared_generation_ends_with_its_last_reader(desk: Desk) -> None:
-    desk.fake.hold(after=1)
-    first = desk.run("shared", agent="one", temperature=0)
-    second = desk.ask("shared", agent="two", temperature=0)
-    third = desk.ask("shared", agent="three", temperature=0)
-    for one in (first, second, third):
-        assert one.status == 200  # so it is in
-    (request,) = desk.fake.requests
-    first.leave()
-    third.leave()
-    let_it_notice(desk.gateway)
-    assert request.state == "held", "the generation ended although somebody reads"
-    second.leave()
-    desk.fake.until(lambda: request.state == "cancelled")
-    wait_for_rest(desk.gateway, desk.name)
-
-
-@at("leave")
-def test_a_shared_generation_goes_on_when_one_leaves(desk: Desk) -> None:
-    desk.fake.hold(after=1)
-    first = desk.run("also shared", agent="one", temperature=0)
-    second = desk.ask("also shared", agent="two", temperature=0)
-    assert first.status == second.status == 200
-    first.leave()
-    let_it_notice(desk.gateway)
-    desk.fake.release()
-    assert heard(second) == "Hello!"
-
-
-@at("leave")
-def test_who_leaves_and_asks_again_gets_an_answer(desk: Desk) -> None:
-    """The generation that is being cut must not be joined any more."""
-    for number in range(10):
-        text = f"once more {number}"
-        desk.fake.hold(after=1)
-        desk.run(text, agent="restless", temperature=0).leave()
-        held = last(desk.fake)
-        desk.fake.until(lambda held=held: held.state == "cancelled")
-        desk.fake.release()
-        assert heard(desk.ask(text, agent="restless", temperature=0)) == "Hello!"
-
-
-@at("retry")
-def test_above_temperature_0_a_marked_retry_joins(desk: Desk) -> None:
-    desk.fake.hold(after=1)
-    first = desk.run("please", client=COMPLETIONS, agent="one", temperature=1)
-    again = desk.ask("please", COMPLETIONS, agent="one", temperature=1, retry=1)
-    assert again.header("x-herdr-call") == first.header("x-herdr-call")
-    desk.run("please", client=COMPLETIONS, agent="two", temperature=1, retry=1)  # another client's is another
-    assert len(desk.fake.requests) == 2
-    desk.fake.release()
-    assert heard(first, COMPLETIONS) == heard(again, COMPLETIONS) == "Hello!"
-
-
-@at("retry")
-def test_claude_code_asking_again_without_streaming_joins(desk: Desk) -> None:
-    desk.fake.hold(after=1)
-    before = len(desk.fake.requests)
-    first = desk.run("go on", client=MESSAGES, agent="one")
-    again = desk.ask("go on", MESSAGES, agent="one", stream=False)
-    let_it_notice(desk.gateway)
-    desk.fake.release()
-    assert MESSAGES.text(again.answer().json()) == heard(first, MESSAGES) == "Hello!"
-    assert len(desk.fake.requests) == before + 1
 
 
 # -- slots and shares ---------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from virtual_time import VirtualClock, run
 from herdr.pool import pool as pool_module
 from herdr.pool.canonical import canonical
 from herdr.pool.failures import ModelError
+from herdr.pool.names import Names
 from herdr.pool.run import Inquiry
 
 
@@ -241,7 +242,7 @@ def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_backend_there_is_no_model() -> None:
     it = desk(VirtualClock())
-    it.pool.names.__init__({}, [])  # type: ignore[misc]
+    it.pool.names = Names({}, [])
     with pytest.raises(ModelError, match=r"models\.backends") as told, it.pool.open(inquiry()):
         pass
     assert told.value.code == "unknown_model"

@@ -2,6 +2,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import pytest
 from scripted_backend import Desk, desk, failing, inquiry, request, until
@@ -93,7 +94,7 @@ def test_it_is_tried_until_a_backend_takes_it() -> None:
         began = it.clock.now
         await prewarm(it.pool, {"kind": PROMPT})
         assert len(it.backend.jobs) == 7
-        waits = [b - a for a, b in zip(it.backend.asked_at, it.backend.asked_at[1:], strict=False)]
+        waits = [b - a for a, b in pairwise(it.backend.asked_at)]
         assert waits[0] == pytest.approx(RETRY_FIRST_S, abs=0.1)
         assert max(waits) == pytest.approx(RETRY_MAX_S, abs=0.1)
         assert it.clock.now - began < 6 * RETRY_MAX_S

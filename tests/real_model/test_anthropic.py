@@ -126,6 +126,17 @@ def test_a_tool_is_called_and_its_result_continues_the_slot(claude: anthropic.An
     assert (second.usage.cache_read_input_tokens or 0) >= prompt_tokens(first) - 1
 
 
+def test_an_answer_cannot_get_around_a_tool_that_must_be_called(claude: anthropic.Anthropic) -> None:
+    asked: list[MessageParam] = [*HISTORY[:-1], {"role": "user", "content": "Thank you!"}]
+    tools = [tool("weather"), tool("clock")]
+    free = claude.messages.create(model="any", max_tokens=20, tools=tools, messages=asked, extra_body=COLD)
+    assert free.stop_reason == "end_turn"
+    bound = claude.messages.create(
+        model="any", max_tokens=20, tools=tools, tool_choice={"type": "any"}, messages=asked, extra_body=COLD
+    )
+    assert bound.stop_reason in ("max_tokens", "tool_use")  # llama.cpp lets it talk before it calls
+
+
 def test_a_named_tool_is_called_in_a_stream(claude: anthropic.Anthropic) -> None:
     """The model would rather go on with the weather: llama.cpp's grammar keeps it from that."""
     with claude.messages.stream(
