@@ -119,9 +119,10 @@ def build_backend(
     if backend.kind == "anthropic":
         headers = {} if key is None else {"x-api-key": key}
         upstream = Upstream(backend.name, backend.url, headers, limits, session)
-        return Anthropic(upstream, clock, backend.model, concurrency)
+        return Anthropic(upstream, clock, backend.model, concurrency, backend.tool_calls)
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    upstream = Upstream(backend.name, backend.url, headers, limits, session)
+    url = backend.url.rstrip("/").removesuffix("/v1") if backend.kind == "llamacpp" else backend.url
+    upstream = Upstream(backend.name, url, headers, limits, session)
     chat = Chat(
         backend.kind,
         model=backend.model,

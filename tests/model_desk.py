@@ -1,13 +1,14 @@
 """A test's own place at a real gateway: one model server, and requests that are sent and kept."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
-from fake_llama import FakeLlama
+from fake_llama import FakeLlama, Script
 from gateway import GatewayProcess
 from model_asking import Asking
 from model_clients import CHAT, Client
-from model_gateway import asked, pool, until_running, wait_for_queue, waiting
+from model_gateway import asked, assert_quiet, pool, until_running, wait_for_queue, wait_for_rest, waiting
 
 
 def serve(stack: ExitStack, servers: dict[str, int]) -> dict[str, FakeLlama]:
@@ -60,6 +61,19 @@ class Desk:
     def texts(self) -> list[str]:
         """What was asked, in the order in which it came to the server."""
         return [str(one.body["messages"][-1]["content"]) for one in self.fake.requests]
+
+
+@contextmanager
+def at_desk(gateway: GatewayProcess, fake: FakeLlama, name: str) -> Iterator[Desk]:
+    """Work with one server, whose requests are held before their first word; afterwards it is at rest."""
+    fake.script(Script(["Hel", "lo", "!"]))
+    fake.hold(after=0)
+    with ExitStack() as stack:
+        yield Desk(gateway, fake, name, stack)
+    fake.release()
+    wait_for_rest(gateway, name)
+    assert fake.violations == []
+    assert_quiet(gateway)
 
 
 def let_it_notice(gateway: GatewayProcess) -> None:

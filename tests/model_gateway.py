@@ -30,7 +30,7 @@ def model_gateway(
     """Run a gateway with these backends and keys of the section `models`, ready to take calls."""
     process = configured(folder, servers, env=env, more=more, **models).start()
     try:
-        wait_until(lambda: all(b["state"] == "ready" for b in pool(process)["backends"]), "the backends")
+        wait_until(lambda: all(b["state"] != "starting" for b in pool(process)["backends"]), "the backends")
         yield process
     finally:
         if process.running():

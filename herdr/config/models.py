@@ -50,7 +50,7 @@ class Backend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             pattern=r"^https?://[^\s@/]+(/[^\s@]*)?$(?!\n)",
             extra={"expected": "an http:// or https:// address without a password"},
-            description="Its base address, `http://` or `https://`, without a password in it.",
+            description="Its base address, without a password in it; `/v1` is added where it has no path.",
         ),
     ]
     api_key_env: Annotated[
@@ -63,7 +63,7 @@ class Backend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     concurrency: Annotated[
         Annotated[int, Meta(ge=1, le=1024)] | None,
-        Meta(description="Requests at once, where the backend has no slots (not for `llamacpp`)."),
+        Meta(description="Calls at once, where the backend has no slots (not for `llamacpp`); unset: 4."),
     ] = None
     tool_calls: Annotated[
         Literal["buffer", "stream"],
@@ -92,6 +92,14 @@ class Backend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Yield (field, what is wrong) for what the types alone cannot say."""
         if self.kind == "llamacpp" and self.concurrency is not None:
             yield "concurrency", "a llamacpp backend has slots, and their number decides; remove this key"
+        if self.kind == "anthropic":
+            for key in ("structured_output", "recover_tool_calls"):
+                if getattr(self, key) != getattr(_PLAIN, key):
+                    yield key, "an anthropic backend does this itself; remove this key"
+
+
+_PLAIN = Backend("plain", "openai", "http://localhost")
+"""To tell a key's default by."""
 
 
 class Short(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,7 +122,7 @@ class Local(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Backends, names, and how requests share the slots."""
+    """Backends, names, and how calls share the slots."""
 
     backends: Annotated[tuple[Backend, ...], Meta(max_length=64)] = ()
     names: Annotated[
@@ -125,22 +133,22 @@ class ModelsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "and without it the first backend.",
         ),
     ] = {}
-    queue_timeout_s: Annotated[Seconds, Meta(description="Seconds that a request may wait for a slot.")] = 30
+    queue_timeout_s: Annotated[Seconds, Meta(description="Seconds that a call may wait for a slot.")] = 30
     slot_idle_s: Annotated[
-        Seconds, Meta(description="Seconds without a request after which a slot is free.")
+        Seconds, Meta(description="Seconds without a call after which a slot is free.")
     ] = 300
     ageing_s: Annotated[
-        Seconds, Meta(description="Seconds of waiting that raise a request's priority by one.")
+        Seconds, Meta(description="Seconds of waiting that raise a call's priority by one.")
     ] = 3
     affinity_wait_s: Annotated[
         Annotated[float, Meta(ge=0, le=SECONDS_MAX)],
-        Meta(description="Seconds that a request waits for its own busy slot while another is free."),
+        Meta(description="Seconds that a call waits for its own busy slot while another is free."),
     ] = 2
     shares: Annotated[
         dict[str, Share],
         Meta(
             max_length=64,
-            description="Route to the part of the slots, from 0 to 1, that it owns; together at most 1.",
+            description="Route to the fraction of the slots, 0 to 1, that it owns; together at most 1.",
         ),
     ] = msgspec.field(default_factory=lambda: {"primary_agent": 0.6})
     background_max: Annotated[

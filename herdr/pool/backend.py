@@ -8,7 +8,7 @@ import msgspec
 from herdr.pool.chunk import Chunk, Progress, Verbatim
 from herdr.pool.failures import ModelError
 from herdr.pool.request import ChatRequest
-from herdr.pool.upstream import Answer, Upstream
+from herdr.pool.upstream import Answer, LimitName, Upstream
 
 Emit = Callable[[Sequence[Chunk]], None]
 
@@ -113,10 +113,9 @@ async def run_stream(
     refused: Callable[[Answer], ModelError],
 ) -> bool:
     """Stream one answer through a decoder; returns whether the backend came to its own end."""
-    limits = upstream.limits
     answering = False
 
-    def feed(data: bytes) -> float | None:
+    def feed(data: bytes) -> LimitName | None:
         nonlocal answering
         heard = decoder.heard
         chunks = decoder.feed(data)
@@ -129,7 +128,7 @@ async def run_stream(
             return None
         # While the prompt is evaluated, llama.cpp speaks once in 2,048 tokens
         answering = answering or any(type(chunk) not in (Progress, Verbatim) for chunk in chunks)
-        return limits.between_chunks_s if answering else limits.first_byte_s
+        return "between_chunks_s" if answering else "first_byte_s"
 
     try:
         await upstream.stream(path, body, headers, feed, refused)

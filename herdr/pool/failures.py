@@ -7,6 +7,8 @@ from types import MappingProxyType
 from herdr.errors import HerdrError
 
 RETRY_AFTER_MIN_S, RETRY_AFTER_MAX_S = 1, 60  # Claude Code gives up at once above 60 s
+RETRY_AFTER_S = 5.0  # where nobody knows better: about a short answer of a local model
+_TO_BE_TRIED_AGAIN = frozenset({"rate_limited", "queue_timeout", "overloaded", "stopping"})
 
 STATUSES: Mapping[str, int] = MappingProxyType(
     {
@@ -34,8 +36,10 @@ class ModelError(HerdrError):
 
     def __init__(self, code: str, detail: str, retry_after_s: float | None = None) -> None:
         super().__init__(detail, code)
+        if retry_after_s is None and code in _TO_BE_TRIED_AGAIN:
+            retry_after_s = RETRY_AFTER_S
         self.wait_s = retry_after_s
-        """How long a backend asked everybody to wait, as it said it; None: nothing to wait for."""
+        """How long to wait, as the backend said it; None: nothing to wait for."""
 
     @property
     def retry_after_s(self) -> int | None:
@@ -64,4 +68,4 @@ def prompt_too_long(tokens: int, limit: int) -> ModelError:
 
 def stopping() -> ModelError:
     """Return the error for a gateway that stops."""
-    return ModelError("stopping", "the gateway is stopping; ask again in a moment", 5)
+    return ModelError("stopping", "the gateway is stopping; ask again in a moment")

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,6 +23,13 @@ SETTLE_AGAIN_S = (
 _log = logging.getLogger("herdr.pool")
 
 
+class _Waiting(NamedTuple):
+    """A call that waits: where it is called up, and until when it waits (monotonic seconds)."""
+
+    called: "asyncio.Future[Start]"
+    deadline: float
+
+
 class Line:
     """Queues calls for one backend and calls them up; all of it on the event loop, none of it polled."""
 
@@ -38,7 +46,7 @@ class Line:
         self._lookout = lookout
         self._clock = clock
         self._queue_timeout_s = queue_timeout_s
-        self._waiting: dict[str, asyncio.Future[Start]] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._placed = 0
         self._total = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -75,13 +83,15 @@ class Line:
             await self._lookout.look(self._is_silent)
         if self._lookout.trouble is not None:
             raise self._lookout.trouble.again()
+        if self.schedule.paused_until > ask.deadline:
+            raise self._quota_used()
         if len(self._waiting) >= WAITING_MAX:
             detail = (
                 f"{WAITING_MAX} calls wait for the backend {self.backend.name}; ask again after Retry-After"
             )
             raise ModelError("overloaded", detail, self.schedule.retry_after(self._clock.monotonic()))
         waiting: asyncio.Future[Start] = asyncio.get_running_loop().create_future()
-        self._waiting[ask.call] = waiting
+        self._waiting[ask.call] = _Waiting(waiting, ask.deadline)
         self.schedule.arrive(ask, self._clock.monotonic())
         self.decide()
         try:
@@ -144,38 +154,43 @@ class Line:
         self.decide()
 
     def pause(self, seconds: float) -> None:
-        """Start nothing for a while: the backend asked everybody to wait."""
+        """Start nothing for a while: the backend asked everybody to wait. Who cannot wait so long hears of it."""
         self.schedule.pause(self._clock.monotonic() + seconds)
         _log.warning("%s asks everybody to wait for %.3g s", self.backend.name, seconds)
+        until = self.schedule.paused_until
+        self._refuse([call for call, w in self._waiting.items() if w.deadline < until], self._quota_used())
         self.decide()
+
+    def _quota_used(self) -> ModelError:
+        seconds = self.schedule.paused_until - self._clock.monotonic()
+        detail = f"the backend {self.backend.name} asks everybody to wait for {seconds:.0f} s more"
+        return ModelError("rate_limited", detail, seconds)
 
     def decide(self) -> None:
         """Call up whoever can run now, and turn away whoever has waited too long."""
         now = self._clock.monotonic()
-        for call in self.schedule.expired(now):
-            self._turn_away(call, now)
+        if expired := self.schedule.expired(now):
+            self._turn_away(expired, now)
         for start in self.schedule.decide(now) if self._lookout.state == "ready" else ():
             self._placed += 1
-            waiting = self._waiting.pop(start.call)
+            waiting = self._waiting.pop(start.call).called
             if waiting.cancelled():  # the client left in this very turn of the loop
                 asyncio.get_running_loop().call_soon(self.give_back, start)
             else:
                 waiting.set_result(start)
         self._arm(now)
 
-    def _turn_away(self, call: str, now: float) -> None:
-        waiting = self._waiting.pop(call, None)
-        if waiting is not None and not waiting.done():
-            name = self.backend.name
-            why = {
-                "starting": f"the backend {name} has not been ready",
-                "paused": f"the backend {name} has asked everybody to wait",
-            }.get(self.state, f"no slot of the backend {name} was free")
-            detail = (
-                f"{why} for {self._queue_timeout_s:g} s, and {len(self._waiting)} calls wait; ask again after "
-                "Retry-After, or see GET /v1/pool"
-            )
-            waiting.set_exception(ModelError("queue_timeout", detail, self.schedule.retry_after(now)))
+    def _turn_away(self, calls: Sequence[str], now: float) -> None:
+        name = self.backend.name
+        why = {
+            "starting": f"the backend {name} has not been ready",
+            "paused": f"the backend {name} has asked everybody to wait",
+        }.get(self.state, f"no slot of the backend {name} was free")
+        detail = (
+            f"{why} for {self._queue_timeout_s:g} s, and {len(self._waiting)} calls wait; ask again after "
+            "Retry-After, or see GET /v1/pool"
+        )
+        self._refuse(calls, ModelError("queue_timeout", detail, self.schedule.retry_after(now)))
 
     def _found(self, is_new: bool) -> None:
         if is_new:
@@ -186,9 +201,12 @@ class Line:
         self.decide()
 
     def _refuse_all(self, error: ModelError) -> None:
-        for call, waiting in list(self._waiting.items()):
-            del self._waiting[call]
+        self._refuse(list(self._waiting), error)
+
+    def _refuse(self, calls: Iterable[str], error: ModelError) -> None:
+        for call in calls:
             self.schedule.leave(call)
+            waiting = self._waiting.pop(call).called
             if not waiting.done():
                 waiting.set_exception(error.again())
 

@@ -1,5 +1,7 @@
-"""Pure: what model calls add up to, in the buckets that OpenTelemetry's conventions for GenAI advise.
+"""Pure: what model calls add up to.
 
+The buckets are those of OpenTelemetry's conventions for GenAI; to the ones for the first token some are added
+for prompts that a local model evaluates for minutes.
 https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/
 """
 
@@ -8,7 +10,11 @@ from collections.abc import Sequence
 from herdr.pool.records import CallRecord
 
 SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)
+FIRST_TOKEN_S = (
+    *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0),
+    *(30.0, 60.0, 120.0, 300.0),
+)
+TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 
 
 class Histogram:
@@ -39,15 +45,15 @@ class Numbers:
 
     def __init__(self) -> None:
         self.duration_s = Histogram(SECONDS)
-        self.first_token_s = Histogram(SECONDS)
-        self.queue_s = Histogram(SECONDS)
+        self.first_token_s = Histogram(FIRST_TOKEN_S)
+        self.queue_s = Histogram(FIRST_TOKEN_S)
         self.input_tokens = Histogram(TOKENS)
         self.output_tokens = Histogram(TOKENS)
         self.cached_tokens = 0
         self.prompt_tokens = 0
 
     def add(self, record: CallRecord) -> None:
-        """Add one call."""
+        """Add one call; one that never began to answer says nothing of tokens."""
         self.duration_s.add(record.total_ms / 1000)
         if record.queue_ms is not None:
             self.queue_s.add(record.queue_ms / 1000)

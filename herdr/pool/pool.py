@@ -18,10 +18,8 @@ from herdr.pool.protocols.backend.tokens import estimate_tokens
 from herdr.pool.request import ChatRequest
 from herdr.pool.run import Inquiry, Record, Run, Terms
 
-RETRIES_KEPT, RETRY_WITHIN_S = (
-    1024,
-    120.0,
-)  # who was turned away comes back within `Retry-After`, at most 60 s
+RETRIES_KEPT = 1024  # calls that were turned away; as many as can wait for one backend
+RETRY_WITHIN_S = 120.0  # they come back within `Retry-After`, at most 60 s, and some are slow
 
 
 class _UnderWay(NamedTuple):

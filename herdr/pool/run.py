@@ -119,7 +119,7 @@ class Run:
 
     def _failure(self) -> ModelError | None:
         if self._work is None or self._work.cancelled():
-            return self._stopped_by or ModelError("internal", "the gateway made a mistake: nobody stopped it")
+            return self._stopped_by or self._mistake(None)
         mistake = self._work.exception()
         if mistake is None:
             ended = self._end is not None
@@ -128,7 +128,10 @@ class Run:
             caller = self._inquiry.caller
             _log.warning("call %s of %s: %s", self._generation.call, caller.shown, mistake.detail)
             return mistake.again()
-        _log.error("call %s failed", self._generation.call, exc_info=mistake)
+        return self._mistake(mistake)
+
+    def _mistake(self, mistake: BaseException | None) -> ModelError:
+        _log.error("call %s ended as it never should", self._generation.call, exc_info=mistake)
         return ModelError("internal", "the gateway made a mistake; its log says which")
 
     def promote(self, priority: int) -> None:
@@ -147,6 +150,7 @@ class Run:
                 if error.code != "backend_unreachable" or self._has_spoken:
                     raise
                 _log.warning("call %s falls back: %s", self._generation.call, error.detail)
+                self._generation.withdraw()
         await self._run_on(self._lines[-1])
 
     async def _run_on(self, line: Line) -> None:
@@ -164,7 +168,7 @@ class Run:
                 self._generation.withdraw()
 
     async def _run_once(self, line: Line) -> None:
-        self._start = None
+        self._start, self._restored = None, 0
         start = self._start = await line.enter(self._ask())
         self._placed = self._clock.monotonic()
         try:
@@ -175,7 +179,8 @@ class Run:
             is_whole = await line.backend.generate(job, self._emit)
         except ModelError as error:
             if error.code == "rate_limited":
-                line.pause(max(PAUSE_MIN_S, error.wait_s or PAUSE_DEFAULT_S))  # all share the quota
+                error.wait_s = max(PAUSE_MIN_S, error.wait_s or PAUSE_DEFAULT_S)
+                line.pause(error.wait_s)  # they all share the quota
             self._leave_failed(line, start, error)
             raise
         except BaseException:
@@ -236,6 +241,8 @@ class Run:
             line.schedule.saved(start.save, await line.backend.save(start.slot, start.save))
         if start.restore is not None:
             self._restored = await line.backend.restore(start.slot, start.restore)
+            if not self._restored:
+                line.schedule.saved(start.restore, False)
 
     def _check_restore(self, line: Line, start: Start) -> None:
         """Believe a restore only when the prompt's evaluation shows it: hybrid models say OK and start anew."""

@@ -244,7 +244,7 @@ class Schedule:
         self._spill.turn_off()
 
     def saved(self, file: int, ok: bool) -> None:
-        """Note whether a file that a `Start` asked for was written; until then nothing restores from it."""
+        """Note whether a file of a `Start` is there: until then nothing restores from it, and not at all if not."""
         self._spill.saved(file, ok=ok)
 
     def next_wake(self, now: float) -> float | None:

@@ -42,7 +42,7 @@ class Spill:
     """The files of one backend. A conversation has at most one."""
 
     def __init__(self, slots: int, *, enabled: bool) -> None:
-        self._enabled = enabled
+        self._wanted = self._enabled = enabled
         self._files: dict[int, File] = {}
         self._of: dict[Conversation, File] = {}
         self._uses = 0
@@ -62,14 +62,15 @@ class Spill:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all files: their content belongs to a server that is gone."""
+        """Forget all files: their content belongs to a server that is gone; the new one may restore again."""
         self._files.clear()
         self._of.clear()
+        self._enabled = self._wanted
 
     def turn_off(self) -> None:
         """Neither save nor restore any more: what was restored was not there."""
-        self._enabled = False
         self.forget()
+        self._enabled = False
 
     def restore(
         self, call: str, conversation: Conversation, slot: Slot, chain: tuple[bytes, ...]
@@ -124,14 +125,14 @@ class Spill:
         return min(loose, key=lambda file: file.used).number if loose else None
 
     def saved(self, number: int, *, ok: bool) -> None:
-        """Note that the file was written, or that it was not."""
+        """Note that a file is there, or that it is not (or no longer)."""
         file = self._files.get(number)
-        if file is None or file.writer is None:
+        if file is None:
             return
-        if ok:
-            file.writer = None
-        else:
+        if not ok:
             self._drop(number)
+        elif file.writer is not None:
+            file.writer = None
 
     def end(self, call: str) -> None:
         """Note that a call ended: what it restored may go, and what was not confirmed by now never was."""

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -13,8 +15,9 @@ ASK_S = 10.0  # for small questions (`/props`, `/slots`): they queue behind a de
 ANSWER_MAX = 16 * 1024 * 1024  # bytes of an answer that is not streamed; a chat template alone takes 20 KiB
 REFUSAL_MAX = 64 * 1024  # bytes that are read of an error's body
 
-Feed = Callable[[bytes], float | None]
-"""Takes bytes of the answer; returns how many seconds the next may take, or None after mere keep-alives."""
+LimitName = Literal["first_byte_s", "between_chunks_s"]
+Feed = Callable[[bytes], LimitName | None]
+"""Takes bytes of the answer; returns the limit for the next ones, or None after mere keep-alives."""
 
 
 class Limits(NamedTuple):
@@ -56,11 +59,31 @@ class Upstream:
             error.detail = error.detail.replace(value.removeprefix("Bearer "), "[key]")
         return error
 
-    async def ask(self, method: str, path: str, body: bytes | None = None, within_s: float = ASK_S) -> Answer:
+    async def reach(self) -> None:
+        """Open a connection and close it again; raises ModelError when nobody listens."""
+        address = urlsplit(self.url)
+        port = address.port or (443 if address.scheme == "https" else 80)
+        try:
+            async with asyncio.timeout(self.limits.connect_s):
+                _, writer = await asyncio.open_connection(address.hostname, port)
+        except TimeoutError:
+            raise self._unreachable(f"no connection within {self.limits.connect_s:g} s") from None
+        except OSError as error:
+            raise self._unreachable(error.strerror or str(error)) from None
+        writer.close()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        within_s: float = ASK_S,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> Answer:
         """Send a small request and return the whole answer, whatever its status; raises ModelError."""
         timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=min(within_s, self.limits.connect_s))
-        with self._told():
-            async with self._request(method, path, body, {}, timeout) as response:
+        with self._told(lambda: f"{within_s:g} s for {path}"):
+            async with self._request(method, path, body, headers, timeout) as response:
                 return await _whole(response, ANSWER_MAX)
 
     async def stream(
@@ -78,14 +101,21 @@ class Upstream:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.limits.connect_s)
         loop = asyncio.get_running_loop()
         last = loop.time() + self.limits.total_s
-        with self._told():
+        limit: LimitName = "first_byte_s"
+
+        def too_late() -> str:
+            name = limit if loop.time() < last else "total_s"
+            return f"{getattr(self.limits, name):g} s, see models.backends[].timeouts.{name}"
+
+        with self._told(too_late):
             async with asyncio.timeout_at(min(last, loop.time() + self.limits.first_byte_s)) as patience:
                 async with self._request("POST", path, body, headers, timeout) as response:
                     if response.status != 200:
                         raise refused(await _whole(response, REFUSAL_MAX))
                     async for data in response.content.iter_any():
-                        if (patient_s := feed(data)) is not None:
-                            patience.reschedule(min(last, loop.time() + patient_s))
+                        if (heard := feed(data)) is not None:
+                            limit = heard
+                            patience.reschedule(min(last, loop.time() + getattr(self.limits, limit)))
 
     def _request(
         self,
@@ -103,26 +133,26 @@ class Upstream:
         )
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        place = f"the backend {self.name} ({self.url})"
+    def _told(self, too_late: Callable[[], str]) -> Iterator[None]:
+        """Turn what goes wrong into a ModelError; `too_late` says what was too long."""
         try:
             yield
         except aiohttp.ClientConnectorError as error:
-            why = error.os_error.strerror or str(error.os_error)
-            raise ModelError(
-                "backend_unreachable", f"{place} cannot be reached: {why}; start it, or mend models.backends"
-            ) from None
+            raise self._unreachable(error.os_error.strerror or str(error.os_error)) from None
         except aiohttp.ConnectionTimeoutError:
-            raise ModelError(
-                "backend_unreachable",
-                f"{place} did not accept a connection within {self.limits.connect_s:g} s",
-            ) from None
+            raise self._unreachable(f"no connection within {self.limits.connect_s:g} s") from None
         except TimeoutError:
-            raise ModelError(
-                "backend_timeout", f"{place} took too long; see models.backends[].timeouts"
-            ) from None
+            raise ModelError("backend_timeout", f"{self._place} took too long: more than {too_late()}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: what no header can hold
-            raise ModelError("backend_failed", f"{place} broke off: {_cause(error)}") from None
+            raise ModelError("backend_failed", f"{self._place} broke off: {_cause(error)}") from None
+
+    @property
+    def _place(self) -> str:
+        return f"the backend {self.name} ({self.url})"
+
+    def _unreachable(self, why: str) -> ModelError:
+        detail = f"{self._place} cannot be reached: {why}; start it, or mend models.backends"
+        return ModelError("backend_unreachable", detail)
 
 
 async def _whole(response: aiohttp.ClientResponse, limit: int) -> Answer:

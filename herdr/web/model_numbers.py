@@ -1,4 +1,4 @@
-"""The pool's numbers for `/healthz` and `/metrics`. OpenTelemetry's names for them stand here and nowhere else."""
+"""The pool's numbers for `/healthz` and `/metrics`; OpenTelemetry's names for them stand here and nowhere else."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol

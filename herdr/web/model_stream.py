@@ -16,6 +16,7 @@ from herdr.web.sse import SSE_HEADERS
 from herdr.web.streams import Streams
 
 FIRST_CHUNK_S = 2.0  # for the backend's status and first words, before the stream is opened with estimates
+SILENT_S = 1.0  # a poke that comes sooner after a write is news that turned out to be none
 UNPLACED = "none"  # X-Herdr-Slot of a call that has none
 
 
@@ -143,8 +144,9 @@ class ModelStream:
 
     async def _wait_for_all(self, reader: Reader) -> Place:
         generation = reader.generation
-        while not generation.ended or generation.failure is not None or generation.place is None:
+        while generation.failure is not None or not generation.ended:
             await self._look_on(reader)
+        assert generation.place is not None  # it has ended well, so it has run
         return generation.place
 
     async def _look_on(self, reader: Reader) -> None:
@@ -172,19 +174,18 @@ class ModelStream:
             while True:
                 out += self._encoded(encoder, reader.take(), answering, reader, place)
                 if reader.finished:
-                    await self._send({"type": "http.response.body", "body": out})
+                    await self._write(out, is_last=True)
                     return
                 if self._streams.stopping:
                     raise stopping()
-                if not out and self._streams.now() - self.written_at >= 1.0:
+                if not out and self._streams.now() - self.written_at >= SILENT_S:
                     out = encoder.ping()
                 if out:
                     await self._write(out)
                     out = b""
                 await reader.moved()
         except ModelError as error:
-            out += encoder.error(error.status, error.code, error.detail)
-            await self._send({"type": "http.response.body", "body": out})
+            await self._write(out + encoder.error(error.status, error.code, error.detail), is_last=True)
 
     @staticmethod
     def _encoded(
@@ -199,9 +200,9 @@ class ModelStream:
             ]
         )
 
-    async def _write(self, block: bytes) -> None:
+    async def _write(self, block: bytes, *, is_last: bool = False) -> None:
         self.writing_since = self._streams.now()
-        await self._send({"type": "http.response.body", "body": block, "more_body": True})
+        await self._send({"type": "http.response.body", "body": block, "more_body": not is_last})
         self.writing_since = None
         self.written_at = self._streams.now()
 

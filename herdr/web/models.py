@@ -63,7 +63,7 @@ class ModelEndpoint:
         if self._streams.stopping:
             raise stopping()
         if not self._streams.enter(stream):
-            raise ModelError("overloaded", "as many streams as max_connections allows are open; ask again", 5)
+            raise ModelError("overloaded", "as many streams as max_connections allows are open; ask again")
         try:
             with self._pool.open(inquiry) as reader:
                 error_type = PROBLEM if self._errors_are_problems else JSON

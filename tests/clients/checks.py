@@ -65,7 +65,6 @@ class Checks:
         told = any(INSIDE in json.dumps(message) for message in heard)
         self.note(name, "tells the model the tool's result", told, INSIDE)
         self._note_cache(name, "finds the tool's turn in its slot", second.rows, third.rows, recipe.keeps)
-
         if recipe.too_long and not self._whole:
             await self._too_long(name)
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 
 import fake_anthropic as anthropic
 import pytest
@@ -15,14 +14,19 @@ from fake_anthropic import (
     SIGNATURE,
     Answer,
     FakeAnthropic,
-    refused,
 )
-from fake_llama import Die
 from gateway import GatewayProcess
-from model_asking import Asking, Event
+from model_asking import Asking
 from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, Client, Json
-from model_gateway import backend, model_gateway, recorded, row, wait_for_queue, wait_for_rest
-from wire import call, wait_until
+from model_gateway import (
+    assert_quiet,
+    model_gateway,
+    recorded,
+    row,
+    until_heard,
+    wait_for_queue,
+    wait_for_rest,
+)
 
 KEY = "sk-ant-the-gateways-own-4711"
 OTHERS = (CHAT, COMPLETIONS, RESPONSES)
@@ -56,14 +60,11 @@ def shared(fake: FakeAnthropic, tmp_path_factory: pytest.TempPathFactory) -> Ite
     servers: dict[str, Json] = {
         "claude": about,
         "renamed": {**about, "url": fake.url + "/v1", "model": "claude-opus-9", "concurrency": 1},
-        "one": {**about, "concurrency": 1},
-        **{f"quota{n}": about for n in range(len(QUOTAS))},
-        "exhausted": about,
     }
     names = {**{name: name for name in servers}, "claude-*": "claude"}
     folder = tmp_path_factory.mktemp("clouds")
     env = {"CLOUD_KEY": KEY}
-    with model_gateway(folder, servers, env=env, names=names, queue_timeout_s=5) as process:
+    with model_gateway(folder, servers, env=env, names=names) as process:
         yield process
 
 
@@ -73,9 +74,9 @@ def gateway(shared: GatewayProcess, fake: FakeAnthropic) -> Iterator[GatewayProc
     fake.script(HELLO)
     yield shared
     fake.release()
-    for name in ("claude", "renamed", "one"):
+    for name in ("claude", "renamed"):
         wait_for_rest(shared, name)
-    assert not [line for line in shared.log if "Traceback" in line or "never retrieved" in line]
+    assert_quiet(shared)
     assert KEY not in str(shared.log)
 
 

@@ -1,44 +1,27 @@
 """Who joins whose generation, and when it ends: the real process in front of servers that hold requests."""
 
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from fake_llama import FakeLlama, Script, rate_limited
+from fake_llama import FakeLlama
 from gateway import GatewayProcess
-from model_asking import Asking
 from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, Client
+from model_desk import Desk, at, at_desk, heard, let_it_notice, serve
 from model_gateway import (
-    asked,
     backend,
     last,
     model_gateway,
-    pool,
-    row,
-    slot_of,
-    until_running,
-    wait_for_queue,
     wait_for_rest,
-    waiting,
 )
 from wire import wait_until
 
 SERVERS = {  # each test has a server of its own behind the one gateway, so that its slots are cold
-    "order": 1,
-    "urgent": 1,
     "join": 2,
     "raise": 1,
     "leave": 2,
     "retry": 2,
-    "affinity": 2,
-    "background": 4,
-    "shares": 4,
-    "several": 4,
-    "cloud": 4,
 }
-HASTY = {"timeout": 1, "again": 1, "hasty": 2, "quota": 4}
-QUEUE_S = 2  # of the hasty gateway
 EACH = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 
 
@@ -49,46 +32,22 @@ def patient(
     """A gateway that lets calls wait for longer than any test takes."""
     with ExitStack() as stack:
         fakes = serve(stack, SERVERS)
-        servers = {**fakes, "cloud": {"kind": "openai", "url": fakes["cloud"].url}}
-        folder = tmp_path_factory.mktemp("patient")
+        folder = tmp_path_factory.mktemp("joins")
         yield (
-            stack.enter_context(model_gateway(folder, servers, queue_timeout_s=300, affinity_wait_s=300)),
-            fakes,
-        )
-
-
-@pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GatewayProcess, dict[str, FakeLlama]]]:
-    """A gateway that gives up soon."""
-    with ExitStack() as stack:
-        fakes = serve(stack, HASTY)
-        servers = {**fakes, "quota": {"kind": "openai", "url": fakes["quota"].url}}
-        folder = tmp_path_factory.mktemp("hasty")
-        yield (
-            stack.enter_context(
-                model_gateway(folder, servers, queue_timeout_s=QUEUE_S, affinity_wait_s=0.2, ageing_s=300)
-            ),
+            stack.enter_context(model_gateway(folder, fakes, queue_timeout_s=300, affinity_wait_s=300)),
             fakes,
         )
 
 
 @pytest.fixture
-def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+def desk(
+    request: pytest.FixtureRequest, patient: tuple[GatewayProcess, dict[str, FakeLlama]]
+) -> Iterator[Desk]:
     """The test's own server, named by its parameter, with requests held before their first word."""
     name = request.param
-    gateway, fakes = request.getfixturevalue("hasty" if name in HASTY else "patient")
-    fake = fakes[name]
-    fake.script(Script(["Hel", "lo", "!"]))
-    fake.hold(after=0)
-    with ExitStack() as stack:
-        yield Desk(gateway, fake, name, stack)
-    fake.release()
-    wait_for_rest(gateway, name)
-    assert fake.violations == []
-    assert not [line for line in gateway.log if "Traceback" in line]
-
-
-# -- one generation for several -----------------------------------------------------------------------------
+    gateway, fakes = patient
+    with at_desk(gateway, fakes[name], name) as desk:
+        yield desk
 
 
 @at("join")

@@ -14,6 +14,7 @@ from gateway import GatewayProcess
 from model_asking import Event
 from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, WEATHER, Client, Json
 from model_gateway import (
+    assert_quiet,
     backend,
     configured,
     last,
@@ -64,7 +65,7 @@ def gateway(shared: GatewayProcess, fake: FakeLlama) -> Iterator[GatewayProcess]
     for name in ("plain", "two", "streaming"):
         wait_for_rest(shared, name)
     assert fake.violations == []
-    assert not [line for line in shared.log if "Traceback" in line or "never retrieved" in line]
+    assert_quiet(shared)
 
 
 # -- what it is asked ---------------------------------------------------------------------------------------
@@ -270,11 +271,12 @@ def claude() -> Iterator[FakeAnthropic]:
 
 @pytest.fixture(scope="module")
 def deaf() -> Iterator[str]:
-    """The address of a server that accepts no connection and refuses none: its line is full."""
-    with socket.socket() as listening, socket.socket() as filling:
+    """The address of a server that takes the connection by which it is looked at, and then neither takes nor
+    refuses any: its line is full.
+    """
+    with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
-        filling.connect(listening.getsockname())
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
@@ -295,10 +297,11 @@ def away(
     gateway = configured(tmp_path_factory.mktemp("away"), servers).start()
     try:
         wait_until(lambda: backend(gateway, "local")["state"] == "unreachable", "the bad news")
+        wait_until(lambda: backend(gateway, "deaf")["state"] == "ready", "the good news")
         yield gateway
     finally:
         gateway.kill()
-    assert not [line for line in gateway.log if "Traceback" in line]
+    assert_quiet(gateway)
 
 
 @each

@@ -6,17 +6,14 @@ from contextlib import ExitStack
 import pytest
 from fake_llama import FakeLlama, Script, rate_limited
 from gateway import GatewayProcess
-from model_asking import Asking
-from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, Client
+from model_clients import CLIENTS, MESSAGES
+from model_desk import Desk, at, at_desk, heard, serve
 from model_gateway import (
-    asked,
     backend,
     last,
     model_gateway,
-    pool,
     row,
     slot_of,
-    until_running,
     wait_for_queue,
     wait_for_rest,
     waiting,
@@ -26,10 +23,6 @@ from wire import wait_until
 SERVERS = {  # each test has a server of its own behind the one gateway, so that its slots are cold
     "order": 1,
     "urgent": 1,
-    "join": 2,
-    "raise": 1,
-    "leave": 2,
-    "retry": 2,
     "affinity": 2,
     "background": 4,
     "shares": 4,
@@ -76,15 +69,8 @@ def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """The test's own server, named by its parameter, with requests held before their first word."""
     name = request.param
     gateway, fakes = request.getfixturevalue("hasty" if name in HASTY else "patient")
-    fake = fakes[name]
-    fake.script(Script(["Hel", "lo", "!"]))
-    fake.hold(after=0)
-    with ExitStack() as stack:
-        yield Desk(gateway, fake, name, stack)
-    fake.release()
-    wait_for_rest(gateway, name)
-    assert fake.violations == []
-    assert not [line for line in gateway.log if "Traceback" in line]
+    with at_desk(gateway, fakes[name], name) as desk:
+        yield desk
 
 
 # -- order --------------------------------------------------------------------------------------------------
@@ -276,7 +262,7 @@ def test_a_quota_that_lasts_too_long_is_passed_on(desk: Desk) -> None:
     waited = [(other, desk.ask("second", other)) for other in CLIENTS]
     for other, asking in waited:
         answer = asking.answer()
-        assert answer.status == 503 and 20 <= int(answer.headers["retry-after"]) <= 30
+        assert answer.status == 429 and 20 <= int(answer.headers["retry-after"]) <= 30
         other.refusal(answer)
     assert len(desk.fake.requests) == 1
     assert backend(desk.gateway, desk.name)["state"] == "paused"

@@ -1,7 +1,7 @@
 """Several agents on a real llama.cpp: each keeps a slot of its own, whatever they have in common."""
 
 import asyncio
-from typing import Literal
+from typing import cast
 
 import anthropic
 from anthropic.types import MessageParam, ToolParam
@@ -23,9 +23,9 @@ async def test_two_agents_and_a_sub_agent_keep_three_slots(real: GatewayProcess)
     client = anthropic.AsyncAnthropic(base_url=real.url, api_key="local", timeout=100, max_retries=0)
 
     async def turn(agent: str, *said: str) -> tuple[str, anthropic.types.Message]:
-        roles: tuple[Literal["user"], Literal["assistant"]] = ("user", "assistant")
-        messages: list[MessageParam] = [
-            {"role": roles[n % 2], "content": text} for n, text in enumerate(said)
+        messages = [
+            cast(MessageParam, {"role": ("user", "assistant")[n % 2], "content": text})
+            for n, text in enumerate(said)
         ]
         raw = await client.messages.with_raw_response.create(
             model="any",

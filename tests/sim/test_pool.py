@@ -40,14 +40,22 @@ class World:
     """One simulated gateway, and what happened in it."""
 
     clock: VirtualClock
-    server: ModelServer
-    line: Line
+    servers: list[ModelServer]
+    lines: dict[str, Line]
     outcomes: list[Outcome] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
     seen_ended: set[str] = field(default_factory=set)
     answers: dict[str, list[Chunk]] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
     pool: Pool = field(init=False)
+
+    @property
+    def server(self) -> ModelServer:
+        return self.servers[0]
+
+    @property
+    def line(self) -> Line:
+        return self.lines[self.server.name]
 
     async def record(self, outcome: Outcome) -> None:
         assert outcome.call not in self.seen_ended, "an end was seen before its record"
@@ -58,12 +66,29 @@ class World:
 def build(
     rng: random.Random, clock: VirtualClock, total: int, faults: Faults, *, spill: bool = False
 ) -> World:
-    server = ModelServer("sim", rng, total, faults, restores=rng.random() < 0.7)
-    schedule = Schedule(1, shares={"primary_agent": 0.6}, background_max=2, spill=spill)
-    world = World(clock, server, Line(server, Lookout(server, clock), schedule, clock, QUEUE_TIMEOUT_S))
+    world = World(clock, [ModelServer("sim", rng, total, faults, restores=rng.random() < 0.7)], {})
+    open_pool(world, rng, spill=spill)
+    return world
+
+
+def build_two(rng: random.Random, clock: VirtualClock, faults: Faults) -> World:
+    """One that often dies, with a fallback that never does and that others ask by its own name."""
+    first = ModelServer("sim", rng, rng.randint(1, 3), faults, restores=True)
+    second = ModelServer("other", rng, rng.randint(1, 3), CALM, restores=True)
+    world = World(clock, [first, second], {})
+    open_pool(world, rng, spill=rng.random() < 0.5)
+    return world
+
+
+def open_pool(world: World, rng: random.Random, *, spill: bool) -> None:
+    clock = world.clock
+    for server in world.servers:
+        schedule = Schedule(1, shares={"primary_agent": 0.6}, background_max=2, spill=spill)
+        world.lines[server.name] = Line(server, Lookout(server, clock), schedule, clock, QUEUE_TIMEOUT_S)
+    names = [server.name for server in world.servers]
     world.pool = Pool(
-        {"sim": world.line},
-        Names({}, ["sim"]),
+        world.lines,
+        Names({"any": names[0], "other": names[-1]}, names, {names[0]: names[-1]}),
         queue_timeout_s=QUEUE_TIMEOUT_S,
         default_max_tokens=1000,
         record=world.record,
@@ -71,7 +96,6 @@ def build(
         new_id=UlidFactory(clock, rng.getrandbits),
         is_stopping=lambda: False,
     )
-    return world
 
 
 def inquiry(request: ChatRequest, agent: str | None, rng: random.Random, *, retry: bool = False) -> Inquiry:
@@ -88,8 +112,8 @@ def inquiry(request: ChatRequest, agent: str | None, rng: random.Random, *, retr
     return Inquiry(canonical(request), caller, len(words(request)))
 
 
-async def ask(world: World, asked: Inquiry) -> str | None:
-    """Ask as the web does, and return the text; None when it failed."""
+async def ask(world: World, asked: Inquiry, slow_s: float = 0.0) -> str | None:
+    """Ask as the web does, and return the text; None when it failed. `slow_s`: between two looks at it."""
     arrived = world.clock.now
     chunks: list[Chunk] = []
     try:
@@ -104,6 +128,7 @@ async def ask(world: World, asked: Inquiry) -> str | None:
                 if reader.finished:
                     break
                 await reader.moved()
+                await asyncio.sleep(slow_s)
             world.seen_ended.add(call)
     except ModelError as error:
         assert error.code in STATUSES
@@ -118,7 +143,7 @@ async def ask(world: World, asked: Inquiry) -> str | None:
 
 async def ask_and_maybe_leave(world: World, asked: Inquiry, rng: random.Random) -> str | None:
     if rng.random() < 0.8:
-        return await ask(world, asked)
+        return await ask(world, asked, rng.choice([0.0, 0.0, 0.0, 0.7]))
     asking = asyncio.create_task(ask(world, asked))
     await leaving(world, rng)
     asking.cancel()
@@ -131,6 +156,12 @@ async def ask_and_maybe_leave(world: World, asked: Inquiry, rng: random.Random) 
         return None
     caller = msgspec.structs.replace(asked.caller, retry=True)  # as clients do that lost their connection
     return await ask(world, msgspec.structs.replace(asked, caller=caller))
+
+
+async def ask_later(world: World, asked: Inquiry, rng: random.Random) -> str | None:
+    """Ask for what was asked for before, when that waits, runs or is over."""
+    await asyncio.sleep(rng.choice([0.0, 0.01, 0.2, 1.0, 3.0]))
+    return await ask_and_maybe_leave(world, asked, rng)
 
 
 async def leaving(world: World, rng: random.Random) -> None:
@@ -147,18 +178,19 @@ async def leaving(world: World, rng: random.Random) -> None:
 
 async def agent(world: World, rng: random.Random, name: str | None) -> None:
     """Hold a conversation, sometimes with the same request sent twice."""
+    model = rng.choice(["any", "any", "other"])
     history = [Message("system", (Text(f"You are {name or rng.random()}."),))]
     for turn in range(rng.randint(1, 8)):
         await asyncio.sleep(rng.choice([0.0, 0.01, 0.5, 4.0]))
         history.append(Message("user", (Text(f"Turn {turn}: " + "please " * rng.randint(0, 300)),)))
         request = ChatRequest(
-            "any", tuple(history), sampling=Sampling(temperature=rng.choice([None, 0.0])), stream=True
+            model, tuple(history), sampling=Sampling(temperature=rng.choice([None, 0.0])), stream=True
         )
         first = ask_and_maybe_leave(world, inquiry(request, name, rng), rng)
         again = []
         if rng.random() < 0.2:
             again = [
-                ask_and_maybe_leave(world, inquiry(request, name, rng, retry=True), rng)
+                ask_later(world, inquiry(request, name, rng, retry=True), rng)
                 for _ in range(rng.randint(1, 2))
             ]
         said = next((text for text in await asyncio.gather(first, *again) if text is not None), None)
@@ -168,32 +200,38 @@ async def agent(world: World, rng: random.Random, name: str | None) -> None:
 
 async def watch(world: World) -> None:
     """See to it that nobody waits who could run."""
-    schedule, line = world.line.schedule, world.line
     while True:
         await asyncio.sleep(0.0501)
         now = world.clock.now - 0.01  # a timer that is due now has not run yet
-        if line.state != "ready":
-            continue
-        for waiting in schedule._queue:
-            if schedule._slots.idle and schedule._shares.allows(waiting.ask.route):
-                assert schedule._place(waiting, now) is None, f"{waiting.ask.call} waits for nothing"
-            assert waiting.ask.deadline > now, f"{waiting.ask.call} waits past its deadline"
-        if world.server.is_as_seen:
-            for slot in schedule._slots.all:
-                assert slot.call or not slot.chain or world.server.holds(slot.number), "not warm any more"
+        for server in world.servers:
+            line = world.lines[server.name]
+            if line.state == "ready":
+                watch_line(line.schedule, server, now)
+
+
+def watch_line(schedule: Schedule, server: ModelServer, now: float) -> None:
+    for waiting in schedule._queue:
+        if schedule._slots.idle and schedule._shares.allows(waiting.ask.route):
+            assert schedule._place(waiting, now) is None, f"{waiting.ask.call} waits for nothing"
+        assert waiting.ask.deadline > now, f"{waiting.ask.call} waits past its deadline"
+    if server.is_as_seen:
+        for slot in schedule._slots.all:
+            assert slot.call or not slot.chain or server.holds(slot.number), "not warm any more"
 
 
 def assert_all_over(world: World) -> None:
     """Nothing runs, waits or is held any more, and each call has one record."""
-    shown = world.line.snapshot()
-    assert shown["running"] == 0
-    assert shown["queue"]["total"] == 0
-    assert [slot["state"] for slot in shown["slots"] if slot["state"] == "busy"] == []
-    assert not world.line._waiting
+    for server in world.servers:
+        line = world.lines[server.name]
+        shown = line.snapshot()
+        assert shown["running"] == 0
+        assert shown["queue"]["total"] == 0
+        assert [slot["state"] for slot in shown["slots"] if slot["state"] == "busy"] == []
+        assert not line._waiting
+        assert server.is_idle
+        assert server.violations == []
     assert not world.pool._under_way
     assert not world.pool._all
-    assert world.server.is_idle
-    assert world.server.violations == []
     assert Counter(outcome.call for outcome in world.outcomes) == Counter(world.asked)
 
 
@@ -221,6 +259,51 @@ def test_every_call_ends_once_and_frees_its_slot(seed: int) -> None:
     run(play(world, rng, rng.randint(1, 10)), clock)
 
 
+@pytest.mark.parametrize("seed", range(SEEDS // 4))
+def test_so_it_does_with_a_second_backend_to_fall_back_on(seed: int) -> None:
+    rng = random.Random(seed)
+    clock = VirtualClock()
+    world = build_two(rng, clock, STORMY._replace(die=0.1))
+    run(play(world, rng, rng.randint(2, 8)), clock)
+    for outcome in world.outcomes:
+        asked, went_to = outcome.inquiry.canonical.request.model, outcome.backend
+        assert went_to in (None, "other") or asked == "any"
+        assert outcome.error != "backend_unreachable", "the fallback never went away"
+
+
+REACHED = ("promoted a call", "paused", "fell back", "gave a place back", "settled", "restored", "saved")
+
+
+def test_the_seeds_reach_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no seed reaches is tested by none of them."""
+    seen: Counter[str] = Counter()
+
+    def count(owner: type, method: str, what: str) -> None:
+        whole = getattr(owner, method)
+
+        def counted(self: object, *args: object, **more: object) -> object:
+            seen[what] += 1
+            return whole(self, *args, **more)
+
+        monkeypatch.setattr(owner, method, counted)
+
+    count(Schedule, "promote", "promoted a call")
+    count(Line, "pause", "paused")
+    count(Line, "give_back", "gave a place back")
+    count(Line, "leave_when_idle", "settled")
+    count(ModelServer, "save", "saved")
+    count(ModelServer, "restore", "restored")
+    for seed in range(SEEDS // 4):
+        rng = random.Random(seed)
+        clock = VirtualClock()
+        world = build_two(rng, clock, STORMY._replace(die=0.1))
+        run(play(world, rng, rng.randint(2, 8)), clock)
+        for outcome in world.outcomes:
+            if outcome.backend == "other" and outcome.inquiry.canonical.request.model == "any":
+                seen["fell back"] += 1
+    assert [what for what in REACHED if not seen[what]] == []
+
+
 async def stop_in_the_middle(world: World, rng: random.Random) -> None:
     world.pool.start()
     async with asyncio.TaskGroup() as group:
@@ -230,7 +313,7 @@ async def stop_in_the_middle(world: World, rng: random.Random) -> None:
         await world.pool.stop()
     assert set(world.failures) <= {*STATUSES, "left"}
     assert Counter(outcome.call for outcome in world.outcomes) == Counter(world.asked)
-    assert not world.line._waiting
+    assert not any(line._waiting for line in world.lines.values())
     await asyncio.sleep(200.0)
 
 
@@ -311,3 +394,26 @@ def test_priority_0_waits_for_one_generation_at_most(seed: int) -> None:
     rng = random.Random(seed)
     clock = VirtualClock()
     assert run(jump_the_queue(build(rng, clock, 1, CALM), rng), clock)[1] == 100
+
+
+async def read_slowly(world: World, rng: random.Random) -> tuple[float, float]:
+    """Let one slow and one quick reader share an answer; returns when the slot was free and the slow one done."""
+    request = ChatRequest("any", (Message("user", (Text("Tell me"),)),), sampling=Sampling(temperature=0.0))
+    world.pool.start()
+    slow = asyncio.create_task(ask(world, inquiry(request, "slow", rng), slow_s=5.0))
+    assert await ask(world, inquiry(request, "quick", rng)) is not None
+    freed_at = world.clock.now
+    assert world.line.snapshot()["running"] == 0
+    assert await slow is not None
+    await world.pool.stop()
+    return freed_at, world.clock.now
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_slow_reader_holds_up_neither_the_slot_nor_the_others(seed: int) -> None:
+    rng = random.Random(seed)
+    clock = VirtualClock()
+    world = build(rng, clock, 1, CALM)
+    freed_at, done_at = run(read_slowly(world, rng), clock)
+    assert freed_at < 1.0 and done_at >= 5.0
+    assert world.server.generations == 1

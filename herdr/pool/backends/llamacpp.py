@@ -11,7 +11,7 @@ import msgspec
 from herdr.pool.backend import Emit, Job, Sight, run_stream
 from herdr.pool.backends.chat import Chat
 from herdr.pool.failures import ModelError
-from herdr.pool.protocols.backend.refusal import refusal
+from herdr.pool.protocols.refusal import refusal
 from herdr.pool.request import ChatRequest, Image, Message
 from herdr.pool.upstream import Answer, Upstream
 
@@ -136,7 +136,7 @@ class LlamaCpp:
         return is_whole
 
     def _refused(self, answer: Answer) -> ModelError:
-        error = refusal(answer.status, answer.body, "llamacpp", self.name)
+        error = refusal(answer.status, answer.body, self.name)
         return self._upstream.without_secrets(error)
 
     async def settle(self, slot: int) -> None:

@@ -3,21 +3,20 @@
 from herdr.clock import Clock
 from herdr.pool.backend import Emit, Job, run_stream
 from herdr.pool.backends.chat import Chat
-from herdr.pool.backends.places import Places
+from herdr.pool.backends.slotless import Slotless
 from herdr.pool.failures import ModelError
-from herdr.pool.protocols.backend.refusal import refusal
+from herdr.pool.protocols.refusal import refusal
 from herdr.pool.protocols.retry_after import retry_after
 from herdr.pool.upstream import Answer, Upstream
 
 
-class OpenAi(Places):
+class OpenAi(Slotless):
     """One such server. Implements `Backend`."""
 
     kind = "openai"
 
     def __init__(self, upstream: Upstream, clock: Clock, chat: Chat, concurrency: int) -> None:
         super().__init__(upstream, concurrency)
-        self._upstream = upstream
         self._clock = clock
         self._chat = chat
 
@@ -30,4 +29,4 @@ class OpenAi(Places):
 
     def _refused(self, answer: Answer) -> ModelError:
         wait_s = retry_after(answer.headers, self._clock.wall_us() / 1e6)
-        return refusal(answer.status, answer.body, "openai", self.name, wait_s)
+        return refusal(answer.status, answer.body, self.name, wait_s)

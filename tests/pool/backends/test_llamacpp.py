@@ -238,6 +238,15 @@ async def test_a_server_that_tells_no_numbers_has_never_restarted() -> None:
     assert not await restarts(backend)
 
 
+@pytest.mark.xfail(strict=True, reason="without /slots nothing is told, and that counts as number -1")
+async def test_a_server_that_tells_its_slots_no_more_has_not_restarted_each_time() -> None:
+    backend, _ = told(slots(5, -1), 404)
+    assert not await restarts(backend)
+    await backend.look()
+    await generate(backend)
+    assert not await restarts(backend)
+
+
 async def test_one_that_restarted_may_save_slots_now() -> None:
     backend, upstream = told(slots(9, 9), slots(0, -1))
     await backend.look()

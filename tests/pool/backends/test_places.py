@@ -44,7 +44,8 @@ def openai(session: VirtualSession, url: str = "http://there", model: str | None
         lower_schema=False,
         new_id=lambda: "id",
     )
-    return OpenAi(upstream_over(session, url=url), VirtualClock(), chat, 3)
+    headers = {"authorization": "Bearer s3cret"}
+    return OpenAi(upstream_over(session, url=url, headers=headers), VirtualClock(), chat, 3)
 
 
 def anthropic(session: VirtualSession, url: str = "http://there", model: str | None = None) -> Anthropic:
@@ -185,5 +186,6 @@ def test_a_rate_limit_inside_a_stream() -> None:
 def test_a_refused_key_is_not_repeated(make: Make) -> None:
     session = VirtualSession([(1, b'{"error":{"message":"bad key s3cret"}}')], 400)
     with pytest.raises(ModelError) as caught:
-        generated(anthropic(session), Job(request(), None, 5, 5))
+        generated(make(session), Job(request(), None, 5, 5))
+    assert "bad key [key]" in caught.value.detail
     assert "s3cret" not in caught.value.detail

@@ -10,8 +10,8 @@ from types import MappingProxyType
 import msgspec
 from msgspec import UNSET, Raw
 
-from herdr.pool.protocols.anthropic.fields import name_at, refuse, text_at
-from herdr.pool.protocols.anthropic.signature import unseal
+from herdr.pool.protocols.carried import unpack
+from herdr.pool.protocols.reading import name_at, object_text, refuse, text_at
 from herdr.pool.request import Image, Part, Text, Thinking, ToolResult, ToolUse
 
 NESTING_MAX = 8  # lists in lists of a tool's result; clients send one, seldom two
@@ -59,20 +59,20 @@ def _parts(block: Block, role: str, path: str) -> Sequence[Part]:
         return _plain(block, kind, path)
     only, read = _OF_MESSAGES[kind]
     if role != only:
-        raise refuse(f"{path}.type", f"a {kind} block in a message of role {role}; it belongs to role {only}")
+        raise refuse(
+            f"{path}.type", f"A block of type {kind} belongs in a message of role {only}, not {role}."
+        )
     return read(block, path)
 
 
 def _tool_use(block: Block, path: str) -> Sequence[Part]:
-    arguments = bytes(block.input).decode()
-    if not arguments.startswith("{"):
-        raise refuse(f"{path}.input", "send the arguments as a JSON object, not as text or another value")
+    arguments = object_text(block.input, f"{path}.input")
     return [ToolUse(name_at(block.id, f"{path}.id"), name_at(block.name, f"{path}.name"), arguments)]
 
 
 def _tool_result(block: Block, path: str) -> Sequence[Part]:
     if block.is_error not in (None, True, False):
-        raise refuse(f"{path}.is_error", "send true or false")
+        raise refuse(f"{path}.is_error", "Expected true or false.")
     name = name_at(block.tool_use_id, f"{path}.tool_use_id")
     return [ToolResult(name, tuple(_plains(block.content, f"{path}.content")), block.is_error is True)]
 
@@ -80,7 +80,7 @@ def _tool_result(block: Block, path: str) -> Sequence[Part]:
 def _thinking(block: Block, path: str) -> Sequence[Part]:
     text = text_at(block.thinking, f"{path}.thinking")
     if not text and isinstance(block.signature, str):
-        text = unseal(block.signature)
+        text = unpack(block.signature) or ""
     return [Thinking(text)] if text else []
 
 
@@ -93,7 +93,7 @@ def _plains(content: object, path: str) -> Iterator[Plain]:
             inner = msgspec.convert(leaf, Inner)
             yield from _plain(inner, name_at(inner.type, f"{place}.type"), place)
         elif leaf is not None and leaf is not UNSET:
-            raise refuse(place, "send a string or a list of content blocks, each an object with a type")
+            raise refuse(place, "Expected a string or a list of content blocks, each an object with a type.")
 
 
 def _leaves(content: object, path: str, depth: int) -> Iterator[tuple[object, str]]:
@@ -101,7 +101,7 @@ def _leaves(content: object, path: str, depth: int) -> Iterator[tuple[object, st
         yield content, path
         return
     if depth == NESTING_MAX:
-        raise refuse(path, f"lists are nested more than {NESTING_MAX} deep; send one list of blocks")
+        raise refuse(path, f"Lists are nested more than {NESTING_MAX} deep; send one list of blocks.")
     for index, item in enumerate(content):
         yield from _leaves(item, f"{path}[{index}]", depth + 1)
 
@@ -155,12 +155,12 @@ def _decoded(data: object, path: str) -> str:
     try:
         return binascii.a2b_base64(text_at(data, path)).decode(errors="replace")
     except (binascii.Error, ValueError) as error:
-        raise refuse(path, f"it is not base64: {error}; encode the document's bytes again") from None
+        raise refuse(path, f"It is not base64: {error}; encode the document's bytes again.") from None
 
 
 def _source(block: Inner, path: str) -> tuple[Mapping[str, object], str]:
     if not isinstance(block.source, dict):
-        raise refuse(f"{path}.source", "send an object with a type, such as base64 or url")
+        raise refuse(f"{path}.source", "Expected an object with a type, such as base64 or url.")
     return block.source, name_at(block.source.get("type", UNSET), f"{path}.source.type")
 
 

@@ -11,9 +11,8 @@ from typing import Annotated, get_args
 import msgspec
 from msgspec import Meta, Raw
 
-from herdr.errors import InvalidInput
 from herdr.pool.protocols.anthropic.content import Block, parts_of
-from herdr.pool.protocols.anthropic.fields import SHOWN_MAX, explain, name_at, refuse
+from herdr.pool.protocols.reading import InvalidJson, decode_body, given, name_at, object_text, refuse, shown
 from herdr.pool.request import (
     ChatRequest,
     Message,
@@ -90,7 +89,35 @@ class _User(msgspec.Struct):
     session_id: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Body).decode
+ADVICE: Mapping[str, str] = MappingProxyType(
+    {
+        "messages": 'a list of at least one message, as in [{"role": "user", "content": "Hello"}]',
+        "messages[]": "an object with a role and content",
+        "role": "user, assistant or system",
+        "content": "a string or a list of content blocks, each an object with a type",
+        "content[]": "a content block, an object with a type",
+        "model": "a string",
+        "system": "a string or a list of text blocks",
+        "system[]": "a content block, an object with a type",
+        "tools": "a list of objects with name, description and input_schema",
+        "tools[]": "an object with name, description and input_schema",
+        "tool_choice": "an object whose type is auto, any, tool or none",
+        "stop_sequences": "a list of strings",
+        "stop_sequences[]": "a string",
+        "temperature": "a number from 0 to 2",
+        "top_p": "a number from 0 to 1",
+        "top_k": "a whole number, 0 or more",
+        "max_tokens": "a whole number of tokens, 0 or more",
+        "thinking": "an object whose type is enabled, adaptive or disabled",
+        "output_config": 'an object such as {"effort": "medium"}',
+        "format": 'an object such as {"type": "json_schema", "schema": {…}}',
+        "metadata": 'an object such as {"user_id": "…"}',
+        "stream": "true or false",
+    }
+)
+"""What a field should hold, as `reading.decode_body` takes it."""
+
+_decoder = msgspec.json.Decoder(_Body)
 _decode_user = msgspec.json.Decoder(_User).decode
 _ROLES: Mapping[str, Role] = MappingProxyType({role: role for role in get_args(Role)})
 # A whole pair, half of one, or the two characters with which any other escape begins.
@@ -105,13 +132,7 @@ _THINKING = MappingProxyType({"enabled": True, "disabled": False})  # adaptive, 
 
 def parse(body: bytes) -> ChatRequest:
     """Return what a body asks for; raises InvalidInput with the path of the wrong field."""
-    try:
-        body.decode()  # what stays raw JSON text is not checked by the decoder
-        return _request(_decoded(body))
-    except InvalidInput:
-        raise
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise explain(error) from None
+    return _request(_decoded(body))
 
 
 def parse_count(body: bytes) -> ChatRequest:
@@ -121,16 +142,14 @@ def parse_count(body: bytes) -> ChatRequest:
 
 def _decoded(body: bytes) -> _Body:
     try:
-        return _decode(body)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError:
+        return decode_body(_decoder, body, ADVICE)
+    except InvalidJson:
         if len(body) > MENDED_MAX:
             raise
         mended = _ESCAPE.sub(_whole_character, body)
         if mended == body:
             raise
-        return _decode(mended)
+        return decode_body(_decoder, mended, ADVICE)
 
 
 def _whole_character(escape: re.Match[bytes]) -> bytes:
@@ -167,7 +186,7 @@ def _messages(body: _Body) -> tuple[Message, ...]:
         if role is None:
             raise refuse(
                 f"messages[{index}].role",
-                f"{message.role!r:.{SHOWN_MAX}} is no role; send user, assistant or system",
+                f"Unknown role {shown(message.role)}; it must be one of {', '.join(_ROLES)}.",
             )
         messages.append(Message(role, parts_of(message.content, role, f"messages[{index}].content")))
     return tuple(messages)
@@ -176,11 +195,9 @@ def _messages(body: _Body) -> tuple[Message, ...]:
 def _tools(tools: Sequence[_Tool]) -> Iterator[Tool]:
     """Yield the tools that a client runs; those of Anthropic's servers have no schema."""
     for index, tool in enumerate(tools):
-        schema = bytes(tool.input_schema).decode()
-        if schema == "null":
+        if not given(tool.input_schema):
             continue
-        if not schema.startswith("{"):
-            raise refuse(f"tools[{index}].input_schema", "send a JSON Schema, which is an object")
+        schema = object_text(tool.input_schema, f"tools[{index}].input_schema")
         yield Tool(name_at(tool.name, f"tools[{index}].name"), tool.description or "", schema, tool.strict)
 
 
@@ -196,14 +213,14 @@ def _choice(choice: _Choice | None, tools: tuple[Tool, ...]) -> ToolChoice:
         case "tool":
             return ToolChoice("tool", _chosen(choice.name, tools), parallel)
     raise refuse(
-        "tool_choice.type", f"{choice.type!r:.{SHOWN_MAX}} is no choice; send auto, any, tool or none"
+        "tool_choice.type", f"Unknown choice {shown(choice.type)}; it must be auto, any, tool or none."
     )
 
 
 def _chosen(name: str | None, tools: tuple[Tool, ...]) -> str:
     if name and any(tool.name == name for tool in tools):
         return name
-    raise refuse("tool_choice.name", "name one of `tools` that has an input_schema; no other can be called")
+    raise refuse("tool_choice.name", "Name one of `tools` that has an input_schema; no other can be called.")
 
 
 def _sampling(body: _Body) -> Sampling:
@@ -220,11 +237,9 @@ def _format(wanted: _Format | None) -> ResponseFormat | None:
         return None
     if wanted.type != "json_schema":
         raise refuse(
-            "output_config.format.type", f"{wanted.type!r:.{SHOWN_MAX}} is unknown; send json_schema"
+            "output_config.format.type", f"Unknown type {shown(wanted.type)}; it must be json_schema."
         )
-    schema = bytes(wanted.schema).decode()
-    if not schema.startswith("{"):
-        raise refuse("output_config.format.schema", "send a JSON Schema, which is an object")
+    schema = object_text(wanted.schema, "output_config.format.schema")
     return ResponseFormat("json_schema", wanted.name or "answer", schema)
 
 

@@ -19,8 +19,9 @@ from herdr.pool.protocols.anthropic.answer import (
     tokens,
 )
 from herdr.pool.protocols.anthropic.errors import error_body
-from herdr.pool.protocols.anthropic.signature import seal
+from herdr.pool.protocols.carried import pack
 from herdr.pool.protocols.dialect import Ending, Opening
+from herdr.pool.protocols.json_text import on_one_line
 from herdr.pool.request import ChatRequest
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -56,24 +57,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _event(name: bytes, data: object) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (name, _on_one_line(_encode(data)))
+    return b"event: %s\ndata: %s\n\n" % (name, on_one_line(_encode(data)))
 
 
 def _string(text: str) -> bytes:
     encoded = _encode(text)
-    return encoded if text.isascii() else _on_one_line(encoded)
-
-
-def _on_one_line(encoded: bytes) -> bytes:
-    """Escape what some clients' line splitters take for line breaks; legal JSON strings may hold them raw."""
-    if encoded.isascii():
-        return encoded
-    for raw, escaped in _BREAKS:
-        encoded = encoded.replace(raw, escaped)
-    return encoded
-
-
-_BREAKS = tuple((char.encode(), b"\\u%04x" % ord(char)) for char in "\x85\u2028\u2029")
+    return encoded if text.isascii() else on_one_line(encoded)
 
 
 class MessagesEncoder:
@@ -129,7 +118,7 @@ class MessagesEncoder:
 
     def error(self, status: int, code: str, detail: str) -> bytes:
         """Return the event that ends a failed stream; the open block stays open, as the answer is not whole."""
-        return b"event: error\ndata: %s\n\n" % _on_one_line(
+        return b"event: error\ndata: %s\n\n" % on_one_line(
             error_body(status, code, detail, self._opening.call)
         )
 
@@ -185,7 +174,7 @@ class MessagesEncoder:
 
     def _signature(self) -> bytes:
         """Return the signature of the open thinking; some clients keep no thinking that has none."""
-        signature = seal("".join(self._hidden))
+        signature = pack("".join(self._hidden))
         self._hidden.clear()
         return b"%s%s}}\n\n" % (_DELTA % (self._index, b"signature_delta", b"signature"), _encode(signature))
 

@@ -8,6 +8,7 @@ import msgspec
 
 from herdr.pool.chunk import Verbatim
 from herdr.pool.failures import ModelError
+from herdr.pool.protocols.json_text import object_raw
 
 _GROWS: Mapping[str, str] = MappingProxyType(
     {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -24,7 +25,6 @@ class _Event(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Event).decode
-_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -79,10 +79,10 @@ class _Message:
             self._arguments(block, text)
 
     def _arguments(self, block: dict[str, Any], text: str) -> None:
-        try:
-            _decode_object(text)
-            block["input"] = msgspec.Raw(text.encode())
-        except (msgspec.DecodeError, RecursionError):
+        written = object_raw(text)
+        if written is not None:
+            block["input"] = written
+        else:
             self._content.remove(block)  # cut off by max_tokens: half a call must not be run
             self._cut = True
 

@@ -15,15 +15,15 @@ from herdr.pool.protocols.anthropic.answer import (
     stopped,
     tokens,
 )
-from herdr.pool.protocols.anthropic.signature import seal
 from herdr.pool.protocols.anthropic.verbatim import assembled
+from herdr.pool.protocols.carried import pack
 from herdr.pool.protocols.dialect import Ending, Opening
+from herdr.pool.protocols.json_text import object_raw
 from herdr.pool.request import ChatRequest
 
 _CUT = frozenset({"max_tokens", "context_full"})  # these may end in the middle of a call's arguments
 
 _encode = msgspec.json.Encoder().encode
-_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class _Count(msgspec.Struct):
@@ -61,7 +61,7 @@ def _fill(answer: Answer, chunks: Sequence[Chunk], hide: bool) -> End:
         elif head is TextDelta:
             answer.content.append(TextBlock(text))
         else:
-            answer.content.append(ThinkingBlock("" if hide else text, seal(text if hide else "")))
+            answer.content.append(ThinkingBlock("" if hide else text, pack(text if hide else "")))
     return end
 
 
@@ -82,12 +82,11 @@ def _runs(chunks: Sequence[Chunk]) -> list[tuple[ToolStart | type[Chunk], list[s
 
 def _call(head: ToolStart, arguments: str, cut: bool) -> list[ToolUseBlock]:
     """Return the call, or nothing for one whose arguments were cut off: half of them must not be run."""
-    try:
-        _decode_object(arguments or "{}")
-    except (msgspec.DecodeError, RecursionError):
-        if cut:
-            return []
-        raise ModelError(
-            "backend_failed", f"the model called {head.name!r:.80} with arguments that are no JSON; try again"
-        ) from None
-    return [ToolUseBlock(head.id, head.name, msgspec.Raw((arguments or "{}").encode()))]
+    written = object_raw(arguments)
+    if written is not None:
+        return [ToolUseBlock(head.id, head.name, written)]
+    if cut:
+        return []
+    raise ModelError(
+        "backend_failed", f"the model called {head.name!r:.80} with arguments that are no JSON; try again"
+    )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from herdr.pool.protocols.json_text import as_object
 from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")  # the API: ids match ^[a-zA-Z0-9_-]+$
@@ -125,17 +126,8 @@ def _id(text: str) -> str:
 
 
 def json_object(text: str) -> msgspec.Raw:
-    """Return a JSON object's text as it is; what is none becomes `{}` or an object that holds the text.
-
-    The API refuses the whole request for one such `input`, and models do write broken arguments.
-    """
-    if not text.strip():
-        return msgspec.Raw(b"{}")
-    try:
-        _fields.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        return msgspec.Raw(_encode({"arguments": text}))
-    return msgspec.Raw(text.encode())
+    """Return `as_object` of a text, ready to be encoded."""
+    return msgspec.Raw(as_object(text).encode())
 
 
 def object_schema(text: str) -> msgspec.Raw:

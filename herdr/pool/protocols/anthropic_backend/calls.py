@@ -10,14 +10,13 @@ import msgspec
 
 from herdr.pool.chunk import Chunk, ToolDelta, ToolEnd, ToolStart
 from herdr.pool.failures import ModelError
+from herdr.pool.protocols.json_text import is_object
 
 ToolCalls = Literal["buffer", "stream"]
 """Whether calls are held until they are whole and valid, or passed on in pieces."""
 
 HELD_MAX = 4 * 1024 * 1024
 """Characters of arguments in one answer; a whole file written by a tool is seldom 1/10 of that."""
-
-_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class _Call(msgspec.Struct):
@@ -89,12 +88,3 @@ class Calls:
             self.broken = self.broken or call.name
             return []
         return [ToolStart(call.id, call.name), ToolDelta(arguments), ToolEnd()]
-
-
-def is_object(text: str) -> bool:
-    """Tell whether a text is one JSON object."""
-    try:
-        _fields.decode(text)
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return False
-    return True

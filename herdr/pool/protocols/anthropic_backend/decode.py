@@ -13,8 +13,9 @@ from herdr.pool.chunk import (
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols.anthropic_backend import events
 from herdr.pool.protocols.anthropic_backend.calls import Calls, ToolCalls
-from herdr.pool.protocols.anthropic_backend.refusal import stream_failure
 from herdr.pool.protocols.backend.sse import SseDecoder
+from herdr.pool.protocols.json_text import on_one_line
+from herdr.pool.protocols.refusal import stream_failure
 
 _REASONS: dict[str, StopReason] = {
     "end_turn": "end_turn",
@@ -210,9 +211,9 @@ def _filled(block: events.Block) -> str:
 
 
 def _as_it_came(event: str, data: bytes) -> Verbatim:
-    """Return an event as it came, checked to be UTF-8, on one line (JSON has line feeds only as white space)."""
+    """Return an event as it came, checked to be UTF-8, on one line."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
         raise ModelError("backend_failed", f"the backend sent text that is not UTF-8: {error}") from None
-    return Verbatim(event, data.replace(b"\n", b" ") if b"\n" in data else data)
+    return Verbatim(event, on_one_line(data))

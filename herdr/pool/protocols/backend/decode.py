@@ -18,9 +18,9 @@ from herdr.pool.protocols.backend.chunks import (
     ToolCall,
     Work,
 )
-from herdr.pool.protocols.backend.quote import quoted
-from herdr.pool.protocols.backend.refusal import stream_failure
 from herdr.pool.protocols.backend.sse import SseDecoder
+from herdr.pool.protocols.quote import quoted
+from herdr.pool.protocols.refusal import stream_failure
 
 _decode = msgspec.json.Decoder(StreamChunk).decode
 _encode = msgspec.json.Encoder().encode

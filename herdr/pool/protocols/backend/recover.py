@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from herdr.pool.protocols.backend.stops import StopMatcher
-from herdr.pool.protocols.backend.tools import is_object
+from herdr.pool.protocols.json_text import is_object
 
 _START_MAX = 256  # of spaces and a first key
 BLOCK_MAX = 1024 * 1024  # characters held back while a block is open; a longer one is text

@@ -4,26 +4,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
-import msgspec
-
 from herdr.pool.chunk import Chunk, TextDelta, ThinkingDelta, ToolDelta, ToolEnd, ToolStart
 from herdr.pool.failures import ModelError
-from herdr.pool.protocols.backend.quote import quoted
+from herdr.pool.protocols.json_text import is_object
+from herdr.pool.protocols.quote import quoted
 
 HELD_MAX = 16 * 1024 * 1024
 """Characters of arguments and of what waits behind them, in one answer: as much as one event may have."""
 CALLS_MAX = 1024  # calls in one answer; the largest seen in the wild is below 100
-
-_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def is_object(text: str) -> bool:
-    """Tell whether text is one JSON object."""
-    try:
-        _object.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return False
-    return True
 
 
 class Call:

@@ -15,7 +15,7 @@ import msgspec
 
 from herdr.pool.chunk import Chunk, End, TextDelta, ThinkingDelta, ToolDelta, ToolEnd, ToolStart, Usage
 from herdr.pool.protocols.dialect import Ending, Opening
-from herdr.pool.protocols.openai.reading import is_object
+from herdr.pool.protocols.json_text import object_raw, on_one_line
 from herdr.pool.request import ChatRequest
 
 # No blank line follows: a client that decodes what it has at each blank line would find nothing there.
@@ -24,7 +24,6 @@ PROBLEM_TYPE = "urn:herdr:problem:"
 
 _TITLES: Mapping[int, str] = {status.value: status.phrase for status in HTTPStatus}
 _encode = msgspec.json.Encoder().encode
-_LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")  # in JSON they stand between tokens only
 
 
 class Start(msgspec.Struct):
@@ -86,11 +85,10 @@ def tokens(usage: Usage) -> Tokens:
 
 def tool_call(start: ToolStart, arguments: str) -> ToolCall | None:
     """Return a call on one line; None when the answer's end cut it off."""
-    if not arguments.strip():
-        return ToolCall(start.id, start.name, msgspec.Raw(b"{}"))
-    if not is_object(arguments):
-        return None
-    return ToolCall(start.id, start.name, msgspec.Raw(arguments.encode().translate(_LINE_BREAKS)))
+    written = object_raw(arguments)
+    return (
+        None if written is None else ToolCall(start.id, start.name, msgspec.Raw(on_one_line(bytes(written))))
+    )
 
 
 def encoder(opening: Opening, request: ChatRequest) -> "ChatEncoder":

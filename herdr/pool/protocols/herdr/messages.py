@@ -5,9 +5,10 @@ from types import MappingProxyType
 
 import msgspec
 
+from herdr.pool.protocols.json_text import as_object
 from herdr.pool.protocols.openai.content import ImageUrl, image_at
-from herdr.pool.protocols.openai.messages import arguments_text, written_text
-from herdr.pool.protocols.openai.reading import given, missing_field, refuse, shown
+from herdr.pool.protocols.openai.messages import written_text
+from herdr.pool.protocols.reading import given, missing_field, refuse, shown
 from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
 
 _ROLES: Mapping[str, Role] = MappingProxyType(
@@ -174,11 +175,11 @@ def _tool_use(block: Block, at: str) -> ToolUse:
 def _call(call: Call, at: str) -> ToolUse:
     if call.function is not None:
         arguments = written_text(call.function.arguments, f"{at}.function.arguments")
-        return ToolUse(call.id, call.function.name, arguments_text(arguments))
+        return ToolUse(call.id, call.function.name, as_object(arguments))
     if call.name is None:
         raise missing_field(f"{at}.function")
     return ToolUse(call.id, call.name, _input(call.input, f"{at}.input"))
 
 
 def _input(raw: msgspec.Raw, at: str) -> str:
-    return arguments_text(written_text(raw, at)) if given(raw) else "{}"
+    return as_object(written_text(raw, at)) if given(raw) else "{}"

@@ -7,8 +7,8 @@ import msgspec
 
 from herdr.pool.protocols.herdr.messages import ChatMessage, messages_of
 from herdr.pool.protocols.openai.parse import token_limit
-from herdr.pool.protocols.openai.reading import decode_body, given, missing_field, object_text, refuse, shown
 from herdr.pool.protocols.openai.tools import NO_PARAMETERS, ChatFormat, format_of
+from herdr.pool.protocols.reading import decode_body, given, missing_field, object_text, refuse, shown
 from herdr.pool.request import ChatRequest, Message, Sampling, Text, Tool, ToolChoice
 
 DEFAULT_MODEL = "default"  # no model of that name has to exist: an unknown name means the default backend

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from herdr.pool.protocols.openai.reading import missing_field, refuse, shown
+from herdr.pool.protocols.reading import missing_field, refuse, shown
 from herdr.pool.request import Image, Text
 
 # Placeholders are part of the prompt: whoever changes one makes every prefix with it cold.

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
+from herdr.pool.protocols.json_text import as_object
 from herdr.pool.protocols.openai.content import Content, parts_of
-from herdr.pool.protocols.openai.reading import decode, given, is_object, missing_field, refuse, shown
+from herdr.pool.protocols.reading import decode, given, missing_field, refuse, shown
 from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
 
 _ROLES: Mapping[str, Role] = {
@@ -76,17 +77,6 @@ def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
     return tuple(found)
 
 
-def arguments_text(text: str) -> str:
-    """Return a call's arguments exactly as the client wrote them, if they are what templates can render.
-
-    An answer that was cut off leaves half an object in the history; it is wrapped into a whole one, since
-    refusing it would refuse that conversation for ever.
-    """
-    if not text.strip():
-        return "{}"
-    return text if is_object(text) else _encode({"arguments": text}).decode()
-
-
 def written_text(arguments: msgspec.Raw, at: str) -> str:
     """Return the text that a field holds: the string, or the JSON of whatever else stands there."""
     if not given(arguments):
@@ -137,7 +127,7 @@ def _call(call: Call, at: str) -> ToolUse:
 
 
 def _function_call(id_: str, function: CalledFunction, at: str) -> ToolUse:
-    return ToolUse(id_, function.name, arguments_text(written_text(function.arguments, f"{at}.arguments")))
+    return ToolUse(id_, function.name, as_object(written_text(function.arguments, f"{at}.arguments")))
 
 
 def _result(message: ChatMessage, at: str) -> ToolResult:

@@ -3,7 +3,6 @@
 import msgspec
 
 from herdr.pool.protocols.openai.messages import ChatMessage, messages_of
-from herdr.pool.protocols.openai.reading import decode_body, refuse
 from herdr.pool.protocols.openai.tools import (
     ChatFormat,
     ChatTool,
@@ -12,6 +11,7 @@ from herdr.pool.protocols.openai.tools import (
     format_of,
     tools_of,
 )
+from herdr.pool.protocols.reading import decode_body, refuse
 from herdr.pool.request import ChatRequest, Sampling
 
 

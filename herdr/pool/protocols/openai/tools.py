@@ -2,7 +2,7 @@
 
 import msgspec
 
-from herdr.pool.protocols.openai.reading import given, missing_field, object_text, refuse, shown
+from herdr.pool.protocols.reading import given, missing_field, object_text, refuse, shown
 from herdr.pool.request import ResponseFormat, Tool, ToolChoice
 
 NO_PARAMETERS = Tool(name="").parameters

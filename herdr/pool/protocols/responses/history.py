@@ -5,10 +5,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from herdr.pool.protocols.carried import unpack
+from herdr.pool.protocols.json_text import as_object
 from herdr.pool.protocols.openai.content import Content, ContentPart, parts_of
-from herdr.pool.protocols.openai.messages import arguments_text, plain_input, written_text
-from herdr.pool.protocols.openai.reading import decode, missing_field, refuse, shown
-from herdr.pool.protocols.responses.thoughts import unpack
+from herdr.pool.protocols.openai.messages import plain_input, written_text
+from herdr.pool.protocols.reading import decode, missing_field, refuse, shown
 from herdr.pool.protocols.responses.tools import flat_name, kind_decoder
 from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
 
@@ -120,7 +121,7 @@ def _message(raw: msgspec.Raw, at: str) -> tuple[Turn, tuple[Part, ...]]:
 
 def _reasoning(raw: msgspec.Raw, at: str) -> tuple[Turn, tuple[Part, ...]]:
     item = decode(_reasoning_decoder, raw, at)
-    text = unpack(item.encrypted_content)
+    text = unpack(item.encrypted_content or "")
     if text is None:
         text = "\n\n".join([part.text for part in item.content or item.summary or () if part.text])
     return "assistant", (Thinking(text),) if text else ()
@@ -128,7 +129,7 @@ def _reasoning(raw: msgspec.Raw, at: str) -> tuple[Turn, tuple[Part, ...]]:
 
 def _function_call(raw: msgspec.Raw, at: str) -> tuple[Turn, tuple[Part, ...]]:
     item = decode(_call_decoder, raw, at)
-    arguments = arguments_text(written_text(item.arguments, f"{at}.arguments"))
+    arguments = as_object(written_text(item.arguments, f"{at}.arguments"))
     return "assistant", (ToolUse(item.call_id, flat_name(item.name, item.namespace), arguments),)
 
 
@@ -140,7 +141,7 @@ def _custom_call(raw: msgspec.Raw, at: str) -> tuple[Turn, tuple[Part, ...]]:
 
 def _shell_call(raw: msgspec.Raw, at: str) -> tuple[Turn, tuple[Part, ...]]:
     item = decode(_shell_call_decoder, raw, at)
-    arguments = arguments_text(written_text(item.action, f"{at}.action"))
+    arguments = as_object(written_text(item.action, f"{at}.action"))
     return "assistant", (ToolUse(_id(item, at), "local_shell", arguments),)
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 from herdr.pool.chunk import ToolStart
-from herdr.pool.protocols.responses.thoughts import pack
+from herdr.pool.protocols.carried import pack
 from herdr.pool.protocols.responses.tools import MappedTool
 
 _encode = msgspec.json.Encoder().encode

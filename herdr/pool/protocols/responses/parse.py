@@ -3,8 +3,8 @@
 import msgspec
 
 from herdr.pool.protocols.openai.parse import thinking_of, token_limit
-from herdr.pool.protocols.openai.reading import decode, decode_body, given, refuse, shown
 from herdr.pool.protocols.openai.tools import Schema, schema_format
+from herdr.pool.protocols.reading import decode, decode_body, given, refuse, shown
 from herdr.pool.protocols.responses.history import messages_of
 from herdr.pool.protocols.responses.tools import NamedChoice, choice_of, tools_of
 from herdr.pool.request import ChatRequest, Message, ResponseFormat, Sampling, Text

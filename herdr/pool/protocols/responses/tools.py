@@ -7,8 +7,8 @@ the namespace and the name come back in two fields, and takes a plain-text call 
 
 import msgspec
 
-from herdr.pool.protocols.openai.reading import decode, missing_field
 from herdr.pool.protocols.openai.tools import Function, allowed_choice, plain_choice, tool_of
+from herdr.pool.protocols.reading import decode, missing_field
 from herdr.pool.request import Tool, ToolChoice
 
 _SEPARATOR = "__"

@@ -6,7 +6,7 @@ import pytest
 
 from herdr.errors import InvalidInput
 from herdr.pool.protocols import anthropic
-from herdr.pool.protocols.anthropic.signature import seal
+from herdr.pool.protocols.carried import pack
 from herdr.pool.request import Image, Message, Part, Text, Thinking, ToolResult, ToolUse
 
 PNG = "iVBORw0KGgo="
@@ -119,14 +119,14 @@ def test_what_a_user_sends(block: Any, expected: list[Part]) -> None:
         ({"type": "thinking", "thinking": "Hm", "signature": "EqQB"}, [Thinking("Hm")]),
         ({"type": "thinking", "thinking": "Hm", "signature": ""}, [Thinking("Hm")]),
         ({"type": "thinking", "thinking": "Hm"}, [Thinking("Hm")]),
-        ({"type": "thinking", "thinking": "", "signature": seal("Hm ä😀\n")}, [Thinking("Hm ä😀\n")]),
-        ({"type": "thinking", "thinking": "Hm", "signature": seal("other")}, [Thinking("Hm")]),
-        ({"type": "thinking", "thinking": "", "signature": seal("")}, []),
+        ({"type": "thinking", "thinking": "", "signature": pack("Hm ä😀\n")}, [Thinking("Hm ä😀\n")]),
+        ({"type": "thinking", "thinking": "Hm", "signature": pack("other")}, [Thinking("Hm")]),
+        ({"type": "thinking", "thinking": "", "signature": pack("")}, []),
         ({"type": "thinking", "thinking": "", "signature": "EqQB"}, []),
         ({"type": "thinking", "thinking": "", "signature": "herdr1:###"}, []),
         ({"type": "thinking", "thinking": "", "signature": "herdr1:/w=="}, []),  # not UTF-8
         ({"type": "thinking", "thinking": "", "signature": "herdr1:ä"}, []),
-        ({"type": "thinking", "thinking": "", "signature": seal("Hm") + "!"}, []),
+        ({"type": "thinking", "thinking": "", "signature": pack("Hm") + "!"}, []),
         ({"type": "thinking", "thinking": "", "signature": None}, []),
         ({"type": "redacted_thinking", "data": "EmwK"}, []),
         (

@@ -203,8 +203,8 @@ def test_what_is_no_body_is_refused(body: bytes, said: str) -> None:
         ({"messages": [{"role": "user", "content": None}]}, "messages[0].content", "got null"),
         ({"messages": [{"role": "user", "content": {"type": "text"}}]}, "messages[0].content", "got object"),
         ({"messages": [{"role": "user", "content": ["hi"]}]}, "messages[0].content[0]", "a content block"),
-        ({"messages": [*HI, {"role": "tool", "content": "x"}]}, "messages[1].role", "'tool' is no role"),
-        ({"messages": [*HI, {"role": "x" * 999, "content": "x"}]}, "messages[1].role", "is no role"),
+        ({"messages": [*HI, {"role": "tool", "content": "x"}]}, "messages[1].role", "Unknown role 'tool'"),
+        ({"messages": [*HI, {"role": "x" * 999, "content": "x"}]}, "messages[1].role", "Unknown role"),
         ({"messages": [{"role": 5, "content": "x"}]}, "messages[0].role", "user, assistant or system"),
         ({"model": 7}, "model", "a string"),
         ({"system": 7}, "system", "a string or a list"),
@@ -219,29 +219,33 @@ def test_what_is_no_body_is_refused(body: bytes, said: str) -> None:
         ({"top_p": 1.1}, "top_p", "a number from 0 to 1"),
         ({"top_k": -1}, "top_k", "a whole number"),
         ({"stop_sequences": "END"}, "stop_sequences", "a list of strings"),
-        ({"stop_sequences": [1]}, "stop_sequences[0]", "a list of strings"),
+        ({"stop_sequences": [1]}, "stop_sequences[0]", "a string"),
         ({"stream": "yes"}, "stream", "true or false"),
         ({"tools": {}}, "tools", "got object"),
         ({"tools": [7]}, "tools[0]", "name, description and input_schema"),
         ({"tools": [{"input_schema": {}}]}, "tools[0].name", "a string"),
         ({"tools": [BASH, BASH | {"name": ""}]}, "tools[1].name", "empty"),
-        ({"tools": [BASH | {"input_schema": "x"}]}, "tools[0].input_schema", "an object"),
+        ({"tools": [BASH | {"input_schema": "x"}]}, "tools[0].input_schema", "a JSON object"),
         ({"tools": [BASH | {"description": 7}]}, "tools[0].description", "got int"),
         ({"tool_choice": "auto"}, "tool_choice", "auto, any, tool or none"),
         ({"tool_choice": {}}, "tool_choice.type", "missing"),
         ({"tool_choice": {"type": "required"}}, "tool_choice.type", "auto, any, tool or none"),
-        ({"tool_choice": {"type": "tool"}, "tools": [BASH]}, "tool_choice.name", "name one of"),
+        ({"tool_choice": {"type": "tool"}, "tools": [BASH]}, "tool_choice.name", "Name one of"),
         (
             {"tool_choice": {"type": "tool", "name": "Read"}, "tools": [BASH]},
             "tool_choice.name",
-            "name one of",
+            "Name one of",
         ),
         ({"thinking": True}, "thinking", "enabled, adaptive or disabled"),
         ({"thinking": {}}, "thinking.type", "missing"),
         ({"output_config": "high"}, "output_config", "an object"),
         ({"output_config": {"effort": 3}}, "output_config.effort", "got int"),
         ({"output_config": {"format": {"type": "xml"}}}, "output_config.format.type", "json_schema"),
-        ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.format.schema", "an object"),
+        (
+            {"output_config": {"format": {"type": "json_schema"}}},
+            "output_config.format.schema",
+            "a JSON object",
+        ),
         ({"metadata": "me"}, "metadata", "an object"),
         ({"metadata": {"user_id": 7}}, "metadata.user_id", "got int"),
     ],
@@ -254,7 +258,7 @@ def test_a_wrong_field_is_named_with_what_it_should_be(fields: dict[str, Any], p
 
 def test_missing_messages() -> None:
     field, message = refusal(b'{"model":"m"}')
-    assert field == "messages" and "it is missing; send a list of at least one message" in message
+    assert field == "messages" and "missing; send a list of at least one message" in message
 
 
 def test_a_hundred_thousand_messages() -> None:

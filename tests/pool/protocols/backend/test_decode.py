@@ -421,7 +421,7 @@ def test_what_cannot_be_read_fails_and_is_named(payload: bytes, wording: str) ->
         (b'event: error\ndata: {"message":"boom"}\n\n', "backend_failed", "boom"),
         (b"event: error\ndata: boom\n\n", "backend_failed", "boom"),
         (raw({"error": "boom"}), "backend_failed", "boom"),
-        (raw({"object": "error", "message": "boom", "code": 400}), "backend_failed", "boom"),
+        (raw({"object": "error", "message": "boom", "code": 400}), "backend_refused", "boom"),
         (raw({"error": {"code": 503, "message": "full"}}), "overloaded", "full"),
         (raw({"error": {"type": "overloaded_error", "message": "busy"}}), "overloaded", "busy"),
         (raw({"error": {"code": 401, "message": "bad key sk-verysecret1"}}), "backend_failed", "api_key_env"),
@@ -455,7 +455,7 @@ def test_an_error_inside_the_stream(stream: bytes, code: str, wording: str) -> N
             b'{"error":{"message":"request (9 tokens) exceeds the available context size (8 tokens)"}}',
             "9 tokens > 8",
         ),
-        (b'{"error":{"message":"no"}}', "broke off its answer: no"),
+        (b'{"error":{"message":"no"}}', "the backend failed (an error event): no"),
         (b"<html><body>Welcome</body></html>", "something else than a stream: (an HTML page)"),
     ],
 )

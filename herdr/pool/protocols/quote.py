@@ -4,7 +4,6 @@ import re
 
 QUOTE_MAX = 400  # characters: room for llama.cpp's complaint about a tool schema, not for a page of HTML
 _KEYS = re.compile(r"(?i)\b(bearer\s+|(?:sk|pk|key|token|gsk|hf|xai)[-_])[a-z0-9_\-.]{6,}")
-_SPACE = re.compile(r"\s+")
 _HTML = re.compile(r"(?is)^\s*<(!doctype|html|head|body|\?xml)\b")
 
 
@@ -16,7 +15,8 @@ def quoted(said: bytes | str, limit: int = QUOTE_MAX) -> str:
     text = said[: limit * 8].decode(errors="replace") if isinstance(said, bytes) else said[: limit * 8]
     if _HTML.match(text):
         return "(an HTML page)"
-    text = _KEYS.sub(r"\1***", _SPACE.sub(" ", text).strip())
+    text = "".join([char if char.isprintable() else " " for char in text])
+    text = _KEYS.sub(r"\1***", " ".join(text.split()))
     if not text:
         return "(nothing)"
     return text if len(text) <= limit else text[: limit - 1] + "…"
