@@ -29,8 +29,17 @@ save for the address and the credentials; header lines are added to yours.
 NO_TOKEN = "local"  # a gateway without tokens takes any, and clients do not start without one
 VALUE_MAX = 200  # characters of a header's value; names of agents and sessions are shorter
 CLAUDE_NEEDS = 16_384  # tokens: Claude Code's own prompt and tools take about 12,000 (2.1.328)
+COMPACT_MIN = 100_000  # tokens: Claude Code 2.1.328 takes a smaller window for this one, and complains
 OUTPUT_MAX = 32_000  # tokens: what Claude Code itself asks for at least
 _HEADER_VARIABLES = ("ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS")
+_ONE_BY_ONE: Mapping[str, str] = MappingProxyType(  # for clients whose own files name a variable for a header
+    {
+        "X-Agent-Id": "HERDR_AGENT",
+        "X-Priority": "HERDR_PRIORITY",
+        "X-Herdr-Route": "HERDR_ROUTE",
+        "X-Herdr-Session": "HERDR_SESSION",
+    }
+)
 _CREDENTIALS = frozenset({"authorization", "x-api-key"})
 _SETTINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -164,6 +173,7 @@ def environment(wanted: Wanted, context: int | None, present: Mapping[str, str])
         "OPENAI_BASE_URL": f"{wanted.url}/v1",
         "OPENAI_API_KEY": token,
     }
+    changes |= {_ONE_BY_ONE[name]: value for name, value in wanted.headers.items()}
     for name in _HEADER_VARIABLES:
         if lines := merged_headers(present.get(name, ""), wanted.headers):
             changes[name] = lines
@@ -172,13 +182,19 @@ def environment(wanted: Wanted, context: int | None, present: Mapping[str, str])
 
 
 def _window(context: int | None) -> dict[str, str]:
-    """Return the settings that keep Claude Code, which assumes 200,000 tokens, within a slot."""
+    """Return the settings that keep Claude Code, which assumes 200,000 tokens, within a slot.
+
+    Below COMPACT_MIN it compacts when the gateway answers that the prompt is too long.
+    """
     if context is None:
         return {}
-    return {
-        "CLAUDE_CODE_AUTO_COMPACT_WINDOW": str(context),
+    window = {
+        "CLAUDE_CODE_MAX_CONTEXT_TOKENS": str(context),
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(min(context // 4, OUTPUT_MAX)),
     }
+    if context >= COMPACT_MIN:
+        window["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] = str(context)
+    return window
 
 
 def merged_headers(present: str, headers: Mapping[str, str]) -> str:

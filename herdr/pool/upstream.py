@@ -142,7 +142,9 @@ class Upstream:
         except aiohttp.ConnectionTimeoutError:
             raise self._unreachable(f"no connection within {self.limits.connect_s:g} s") from None
         except TimeoutError:
-            raise ModelError("backend_timeout", f"{self._place} took too long: more than {too_late()}") from None
+            raise ModelError(
+                "backend_timeout", f"{self._place} took too long: more than {too_late()}"
+            ) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: what no header can hold
             raise ModelError("backend_failed", f"{self._place} broke off: {_cause(error)}") from None
 

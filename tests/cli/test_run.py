@@ -59,11 +59,24 @@ def test_a_client_of_either_kind_finds_the_gateway(herdr: Cli) -> None:
         "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
         "API_TIMEOUT_MS": "3600000",
         "CLAUDE_STREAM_IDLE_TIMEOUT_MS": "1800000",
-        "CLAUDE_CODE_AUTO_COMPACT_WINDOW": "32768",
+        "CLAUDE_CODE_MAX_CONTEXT_TOKENS": "32768",
+        "HERDR_AGENT": "reviewer",
+        "HERDR_PRIORITY": "2",
+        "HERDR_ROUTE": "background",
+        "HERDR_SESSION": "s 1",
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "8192",
     }
     assert {name: found.get(name) for name in wanted} == wanted
     assert "ANTHROPIC_MODEL" not in found
+    assert "CLAUDE_CODE_AUTO_COMPACT_WINDOW" not in found  # it takes less than 100,000 for 100,000
+
+
+@pytest.mark.parametrize(("context", "compacts"), [(99_999, False), (100_000, True)])
+def test_claude_code_is_told_to_compact_where_it_listens(context: int, compacts: bool) -> None:
+    wanted = Wanted("http://127.0.0.1:1", "", {}, None)
+    changes = environment(wanted, context, {})
+    assert changes["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] == str(context)
+    assert ("CLAUDE_CODE_AUTO_COMPACT_WINDOW" in changes) is compacts
 
 
 def test_the_token_goes_along(herdr: Cli, pool: PoolAnswers) -> None:
@@ -77,7 +90,7 @@ def test_a_named_model_is_asked_for_everywhere(herdr: Cli) -> None:
     found = child(herdr, "--model", "gpt-5", ANTHROPIC_MODEL="mine", OPENAI_MODEL="mine")
     names = ("ANTHROPIC_MODEL", "OPENAI_MODEL", *(f"ANTHROPIC_DEFAULT_{n}_MODEL" for n in ("OPUS", "SONNET")))
     assert [found[name] for name in (*names, "ANTHROPIC_DEFAULT_HAIKU_MODEL")] == ["gpt-5"] * 5
-    assert "CLAUDE_CODE_AUTO_COMPACT_WINDOW" not in found  # that backend does not say how much it holds
+    assert "CLAUDE_CODE_MAX_CONTEXT_TOKENS" not in found  # that backend does not say how much it holds
 
 
 def test_settings_of_the_user_win() -> None:

@@ -45,6 +45,7 @@ def shared(fake: FakeAnthropic, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "one": {**about, "concurrency": 1},
         **{f"quota{n}": about for n in range(len(QUOTAS))},
         "exhausted": about,
+        "vague": about,
     }
     names = {**{name: name for name in servers}, "claude-*": "claude"}
     folder = tmp_path_factory.mktemp("cloud-faults")
@@ -180,6 +181,7 @@ def test_a_quota_stops_everybody_for_as_long_as_it_says(
         assert CHAT.text(CHAT.whole(gateway, "three", model="claude-sonnet-9")) == "Hello!", "another backend"
         assert MESSAGES.text(MESSAGES.assembled(list(first.events()))) == "Hello!"
         assert COMPLETIONS.text(COMPLETIONS.assembled(list(second.events()))) == "Hello!"
+        assert int(str(first.header("x-herdr-queue-ms"))) >= 1900, "headers went out during the pause"
     refusal, *others = fake.requests[before:]
     paused = [one for one in others if "three" not in str(one.body)]
     assert len(paused) == 2 and all(one.arrived - refusal.arrived >= 1.9 for one in paused)
@@ -194,6 +196,14 @@ def test_a_quota_beyond_the_queues_time_is_passed_on(gateway: GatewayProcess, fa
     assert MESSAGES.refusal(answer)[0] == "rate_limit_error"
     assert 3500 < backend(gateway, "exhausted")["paused_s"] <= 3600
     assert len(fake.requests) == before + 1
+
+
+def test_a_quota_that_does_not_say_for_how_long(gateway: GatewayProcess, fake: FakeAnthropic) -> None:
+    fake.script(refused(429, "rate_limit_error", "Too many"))
+    with MESSAGES.ask(gateway, "one", model="vague", stream=True) as asking:
+        answer = asking.answer()
+    assert answer.status == 429 and answer.headers["retry-after"] == "5"
+    assert 3 < backend(gateway, "vague")["paused_s"] <= 5
 
 
 def test_as_many_at_once_as_the_backend_may_have(gateway: GatewayProcess, fake: FakeAnthropic) -> None:

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from fake_llama import Die, FakeLlama, Script
+from fake_llama import Die, FakeLlama, Script, Stall
 from gateway import GatewayProcess
-from model_clients import CHAT, CLIENTS, Client
+from model_clients import CHAT, CLIENTS, MESSAGES, Client
 from model_gateway import (
     assert_well,
     error_of,
@@ -158,6 +158,20 @@ def test_who_waits_for_a_shared_answer_is_told_of_its_failure_too(
         fake.release()
         for client, (events, stream) in zip(CLIENTS, seen, strict=True):
             assert client.failure([*events, *stream])
+
+
+def test_an_answer_that_the_gateway_ends_has_its_slot_until_the_server_is_done(
+    gateway: GatewayProcess, fake: FakeLlama
+) -> None:
+    fake.linger_s = None
+    fake.script(Script(["one, STOP", " two", Stall()]))
+    whole = MESSAGES.whole(gateway, "Count", stop_sequences=["STOP"])
+    assert (MESSAGES.text(whole), whole["stop_reason"]) == ("one, ", "stop_sequence")
+    request = last(fake)
+    fake.until(lambda: request.state == "cancelled")
+    assert slots(gateway)[request.slot or 0]["state"] == "busy"
+    fake.let_go()
+    wait_for_rest(gateway)
 
 
 # -- the gateway stops --------------------------------------------------------------------------------------

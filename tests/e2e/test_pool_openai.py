@@ -9,7 +9,7 @@ from typing import Any
 import fake_anthropic
 import pytest
 from fake_anthropic import FakeAnthropic
-from fake_llama import FakeLlama, Script, Think, Tool
+from fake_llama import Die, FakeLlama, Script, Think, Tool, error
 from gateway import GatewayProcess
 from model_asking import Event
 from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, WEATHER, Client, Json
@@ -293,6 +293,7 @@ def away(
         "absent": {"kind": "anthropic", "url": nowhere, "fallback": "cloud"},
         "deaf": {"kind": "anthropic", "url": deaf, "fallback": "cloud", "timeouts": impatient},
         "claude": {"kind": "anthropic", "url": claude.url},
+        "wary": {"kind": "openai", "url": fake.url, "fallback": "claude"},
     }
     gateway = configured(tmp_path_factory.mktemp("away"), servers).start()
     try:
@@ -353,3 +354,17 @@ def test_another_cloud_takes_over_after_the_stream_was_opened(away: GatewayProce
         assert [one.status for _, one in asking] == [200] * len(CLIENTS)
         for client, one in asking:
             assert client.text(client.assembled(list(one.events()))) == "from the cloud"
+
+
+@each
+def test_a_server_that_fails_is_there_so_nobody_takes_over(
+    away: GatewayProcess, fake: FakeLlama, claude: FakeAnthropic, client: Client
+) -> None:
+    asked = len(claude.requests)
+    for script in (Script(refuse=error(500, "server_error", "broken")), Script(before=Die())):
+        fake.script(script)
+        with client.ask(away, "Hi", model="wary", stream=True) as asking:
+            answer = asking.answer()
+        assert answer.status == 502
+        client.refusal(answer)
+    assert len(claude.requests) == asked

@@ -352,6 +352,7 @@ def test_prompts_are_warm_before_anybody_asks(tmp_path: Path) -> None:
             assert [one.body["max_tokens"] for one in fake.requests] == [1, 1]
             warmed = {one.slot for one in fake.requests}
             assert warmed == {0, 1}
+            assert all(seen["state"] == "free" and seen["cached_tokens"] > 300 for seen in slots(gateway))
             for name, system in (("engineer", ENGINEER), ("tester", TESTER)):
                 whole = CHAT.whole(gateway, "Hello", system=system, headers={"x-agent-id": name})
                 assert CHAT.tokens(whole)[1] > 300, f"{name}'s prompt was cold"

@@ -13,9 +13,9 @@ from herdr.pool.chunk import (
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols.anthropic_backend import events
 from herdr.pool.protocols.anthropic_backend.calls import Calls, ToolCalls
-from herdr.pool.protocols.backend.sse import SseDecoder
 from herdr.pool.protocols.json_text import on_one_line
 from herdr.pool.protocols.refusal import stream_failure
+from herdr.pool.protocols.stream_reader import StreamReader
 
 _REASONS: dict[str, StopReason] = {
     "end_turn": "end_turn",
@@ -30,72 +30,22 @@ _CUT = ("max_tokens", "context_full", "refusal")
 """Reasons with which the last call's arguments may well be cut off."""
 
 
-_HEAD_MAX = 4096  # bytes kept of a body that may turn out to be no event stream
-
-
-class MessagesDecoder:
+class MessagesDecoder(StreamReader):
     """Reads one answer. With `verbatim`, each event also comes as it is, directly before what it means.
 
     Pings never do, since the gateway makes its own. The model's name stays the backend's.
     """
 
     def __init__(self, *, verbatim: bool, tool_calls: ToolCalls = "buffer") -> None:
-        self.heard = 0
-        """Events so far; pings do not count."""
-        self.ended = False
-        """The answer's `End` is out: what the backend still sends is not wanted."""
-        self.is_cut = False
-        """Never: the backend ends its answers itself."""
-        self._failure: ModelError | None = None
+        super().__init__()
         self._verbatim = verbatim
-        self._sse = SseDecoder()
-        self._head = b""
-        """What came before `message_start`: it may be an error that is no stream."""
         self._calls = Calls(tool_calls)
         self._counts: dict[str, int] = {}
-        self._started = False
         self._reason: str | None = None
         self._sequence: str | None = None
 
-    def check(self) -> None:
-        """Raise the failure that stood behind the chunks which `feed` returned last, if there was one."""
-        if self._failure is not None:
-            raise self._failure
-
-    def feed(self, data: bytes) -> list[Chunk]:
-        """Return what these bytes complete.
-
-        Raises ModelError when the backend says that it failed, or says what cannot be read; when chunks stand
-        before that in the same bytes, these are returned, and `check` and the next call raise.
-        """
-        self.check()
-        chunks: list[Chunk] = []
-        if not self._started and len(self._head) < _HEAD_MAX:
-            self._head += data[:_HEAD_MAX]
-        try:
-            for name, text in [] if self.ended else self._sse.feed(data):
-                chunks += self._take(name, text)
-                if self.ended:
-                    break
-        except ModelError as error:
-            self._failure = error
-            if not chunks:
-                raise
-        return chunks
-
-    def finish(self) -> list[Chunk]:
-        """Return what is left when the stream ends: nothing; raises ModelError when it ended too early."""
-        self.check()
-        if not self.ended:
-            raise self._broken_off()
-        return []
-
-    def _broken_off(self) -> ModelError:
-        if self._started:
-            return ModelError("backend_failed", "the backend broke off in the middle of its answer")
-        if self._head.lstrip().startswith(b"{"):
-            return stream_failure(self._head)
-        return ModelError("backend_failed", "the backend ended the stream before its answer began")
+    def _event(self, event: str, data: bytes, out: list[Chunk]) -> None:
+        out += self._take(event, data)
 
     def _take(self, name: str, data: bytes) -> list[Chunk]:
         if name == "error":
@@ -115,7 +65,7 @@ class MessagesDecoder:
             return self._start(event)
         if kind not in _KNOWN:
             return []
-        if not self._started:
+        if not self._begun:
             raise ModelError("backend_failed", f"the backend sent {kind} before message_start")
         if kind == "content_block_delta":
             return self._gain(event.index, event.delta)
@@ -128,7 +78,7 @@ class MessagesDecoder:
         return self._end()
 
     def _start(self, event: events.Event) -> list[Chunk]:
-        self._started = True
+        self._begun = True
         if event.message is not None:
             self._count(event.message.usage)
         usage = self._usage()
@@ -170,7 +120,7 @@ class MessagesDecoder:
         broken = self._calls.broken
         if broken is not None and reason not in _CUT and not self._verbatim:
             raise ModelError(
-                "backend_failed", f"the model called {broken!r} with arguments that are no JSON object"
+                "backend_failed", f"the model called {broken!r:.80} with arguments that are no JSON object"
             )
         if reason == "end_turn" and self._calls.seen:
             reason = "tool_use"

@@ -18,20 +18,19 @@ from herdr.pool.protocols.backend.chunks import (
     ToolCall,
     Work,
 )
-from herdr.pool.protocols.backend.sse import SseDecoder
 from herdr.pool.protocols.quote import quoted
 from herdr.pool.protocols.refusal import stream_failure
+from herdr.pool.protocols.stream_reader import StreamReader
 
 _decode = msgspec.json.Decoder(StreamChunk).decode
 _encode = msgspec.json.Encoder().encode
 
 _CUT_SHORT = {"length", "max_tokens"}
 _BROKEN = {"error", "abort", "aborted", "cancelled", "canceled", "insufficient_system_resource"}
-_HEAD_MAX = 4096  # bytes kept of a body that may turn out to be no event stream
 
 
-class ChatDecoder:
-    """Reads one answer. Feed it the body as it comes, call `finish` at its end, stop when `ended` is set.
+class ChatDecoder(StreamReader):
+    """Reads one answer.
 
     `stop` are the client's stop sequences, looked for in text only. `prompt_estimate` counts until the backend
     does; `context` is the slot's size in tokens, by which a full context is told from a full `max_tokens`.
@@ -51,8 +50,7 @@ class ChatDecoder:
         new_id: Callable[[], str],
         schemas: Mapping[str, str] | None = None,
     ) -> None:
-        self._sse = SseDecoder()
-        self._head = b""
+        super().__init__()
         offered = {name: (schemas or {}).get(name, "") for name in tool_names} if recover else {}
         self._answer = Answer(stop, tool_calls, offered, new_id)
         self._prompt_estimate, self._context = prompt_estimate, context
@@ -62,67 +60,10 @@ class ChatDecoder:
         self._finish_reason: str | None = None
         self._refused = False
         self._pieces = 0  # a token each, as nearly all backends send them
-        self._failure: ModelError | None = None
-        self.heard = 0
-        """Events so far; comments, by which a server says that it is still there, do not count."""
-        self.ended = False
-        """The answer's `End` is out: what the backend still sends is not wanted."""
-        self.is_cut = False
-        """A stop sequence ended it here: the backend knows nothing of that and goes on."""
 
-    def check(self) -> None:
-        """Raise the failure that stood behind the chunks which `feed` returned last, if there was one."""
-        if self._failure is not None:
-            raise self._failure
-
-    def feed(self, data: bytes) -> list[Chunk]:
-        """Return what a piece of the body adds.
-
-        Raises ModelError when the backend says that it failed, or says what cannot be read; when chunks stand
-        before that in the same piece, these are returned, and `check` and the next call raise.
-        """
-        self.check()
-        out: list[Chunk] = []
-        if self.ended:
-            return out
-        if len(self._head) < _HEAD_MAX and not self._pieces:
-            self._head += data[:_HEAD_MAX]
-        try:
-            for event, payload in self._sse.feed(data):
-                self._event(event, payload, out)
-                if self.ended:
-                    break
-        except ModelError as error:
-            self._failure = error
-            if not out:
-                raise
-        return out
-
-    def finish(self) -> list[Chunk]:
-        """Return what is left when the body is over; nothing after an `End`.
-
-        Raises ModelError `backend_failed` when the backend broke off: that must never look like an end.
-        """
-        self.check()
-        if self.ended:
-            return []
-        if self._finish_reason is None:
-            raise self._broken_off()
-        out: list[Chunk] = []
-        self._close(out)
-        return out
-
-    def _broken_off(self) -> ModelError:
-        if self._pieces:
-            return ModelError("backend_failed", "the backend broke off in the middle of its answer")
-        if self._head.lstrip()[:1] in (b"{", b"[") and b"error" in self._head:
-            return stream_failure(self._head)
-        if self._head.strip() and b"data:" not in self._head and self._head[:1] != b":":
-            said = quoted(self._head, 120)
-            return ModelError(
-                "backend_failed", f"the backend answered with something else than a stream: {said}"
-            )
-        return ModelError("backend_failed", "the backend closed the connection before its answer began")
+    def _last(self, out: list[Chunk]) -> None:
+        if self._finish_reason is not None:
+            self._close(out)
 
     def _event(self, event: str, data: bytes, out: list[Chunk]) -> None:
         self.heard += 1
@@ -146,6 +87,7 @@ class ChatDecoder:
         self._count(chunk, out)
         if chunk.choices:
             self._choice(chunk.choices, out)
+            self._begun = self._pieces > 0
 
     def _count(self, chunk: StreamChunk, out: list[Chunk]) -> None:
         if chunk.usage is not None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdr.pool.failures import ModelError
-from herdr.pool.protocols.backend.sse import SseDecoder
+from herdr.pool.protocols.sse import SseDecoder
 
 STREAMS = {
     b"data: a\n\ndata: b\n\n": [("", b"a"), ("", b"b")],
