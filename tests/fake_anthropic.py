@@ -126,6 +126,10 @@ class FakeAnthropic:
     requests: list[Asked] = field(default_factory=list)
     cues: Cues = field(default_factory=Cues)
     answer: Callable[[Json], Answer] = lambda body: HELLO
+    counted: int | None = None
+    """What a prompt's tokens are said to be; None: counting is refused."""
+    counts: list[Asked] = field(default_factory=list)
+    """Questions how long a prompt is."""
 
     def __post_init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -173,6 +177,7 @@ class FakeAnthropic:
     async def _open(self) -> None:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/messages", self._messages)
+        app.router.add_post("/v1/messages/count_tokens", self._count)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.0)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
@@ -182,10 +187,20 @@ class FakeAnthropic:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _messages(self, request: web.Request) -> web.StreamResponse:
+    @staticmethod
+    async def _read(request: web.Request) -> Asked:
         raw = await request.read()
         headers = {name.lower(): value for name, value in request.headers.items()}
-        asked = Asked(json.loads(raw), headers, 0, time.monotonic(), raw=raw, path=request.path_qs)
+        return Asked(json.loads(raw), headers, 0, time.monotonic(), raw=raw, path=request.path_qs)
+
+    async def _count(self, request: web.Request) -> web.Response:
+        self.counts.append(await self._read(request))
+        if self.counted is None:
+            return web.json_response({"type": "error", "error": {}}, status=429)
+        return web.json_response({"input_tokens": self.counted})
+
+    async def _messages(self, request: web.Request) -> web.StreamResponse:
+        asked = await self._read(request)
         self.requests.append(asked)
         answer = self.answer(asked.body)
         if answer.refuse is not None:

@@ -78,6 +78,8 @@ class Scripted:
         self.to_say: deque[Answer] = deque()
         self.to_settle: deque[ModelError | asyncio.Event] = deque()
         self.to_count: int | ModelError | None = None
+        self.claims = 1000
+        """Tokens that a restore says it brought back."""
         self.look_s = 0.01
         self.looks = 0
         self.jobs: list[Job] = []
@@ -116,7 +118,7 @@ class Scripted:
 
     async def restore(self, slot: int, file: int) -> int:
         self.restored.append((slot, file))
-        return 1000
+        return self.claims
 
     async def count(self, request: ChatRequest) -> int | None:
         if isinstance(self.to_count, ModelError):
@@ -234,10 +236,11 @@ async def read(reader: Reader) -> list[Chunk]:
         await reader.moved()
 
 
-async def until(true: Callable[[], object]) -> None:
-    """Wait for something that nobody announces; time is virtual, and the test's own limit ends a wait in vain."""
-    while not true():  # noqa: ASYNC110
-        await asyncio.sleep(0.001)
+async def until(true: Callable[[], object], within_s: float = 100.0) -> None:
+    """Wait for something that nobody announces; in virtual time that takes none."""
+    async with asyncio.timeout(within_s):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
 
 def text(chunks: Sequence[Chunk]) -> str:

@@ -1,4 +1,5 @@
 import asyncio
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,15 @@ async def test_time_limits_are_those_of_the_configuration() -> None:
 @pytest.mark.parametrize(("given", "places"), [({}, CONCURRENCY), ({"concurrency": 9}, 9)])
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 async def test_how_many_requests_at_once(kind: str, given: dict[str, Any], places: int) -> None:
-    assert (await (await build({"kind": kind, **given})).look()).total == places
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        backend = await build({"kind": kind, "url": url, **given})
+        assert (await backend.look()).total == places
+
+
+@pytest.mark.parametrize("url", ["http://there", "http://there/", "http://there/v1", "http://there/v1/"])
+async def test_llamacpps_address_may_end_in_the_version(url: str) -> None:
+    assert (await build({"kind": "llamacpp", "url": url}))._upstream.url == "http://there"
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,6 @@ class Canonical(msgspec.Struct, frozen=True):
     """Its messages: at most one of `system`, which comes first; then never two of one role in a row."""
     sub_agent: bool
     """The billing text, which is gone from the request, said that a sub-agent asks."""
-    sections: tuple[str, ...]
-    """`system`, `tools`, `message 1`, …"""
     chain: Chain
     """One digest for each section (`herdr.pool.chain`)."""
 
@@ -43,8 +41,7 @@ def canonical(request: ChatRequest) -> Canonical:
         what = "has no message with content; send at least one with text, an image or a tool result"
         raise InvalidInput(f"The request {what}.", errors=[FieldError("messages", what)])
     request = msgspec.structs.replace(request, messages=merged)
-    sections, chain = chain_of(request)
-    return Canonical(request, sub_agent, sections, chain)
+    return Canonical(request, sub_agent, chain_of(request))
 
 
 def _unbilled(messages: Iterable[Message]) -> tuple[list[Message], bool]:

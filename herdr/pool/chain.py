@@ -9,20 +9,23 @@ from hashlib import blake2b
 
 import msgspec
 
-from herdr.pool.request import ChatRequest, Message, Tool
+from herdr.pool.request import ChatRequest, Tool, split_system
 
 Chain = tuple[bytes, ...]
 
-DIGEST_BYTES = 16  # 64 bits against accidental collisions; no one gains by making one in his own prompts
+DIGEST_BYTES = 32  # the last entry decides who shares an answer (joins.py), so no collision may be made
+FINGERPRINT_DIGITS = (
+    32  # 64 bits against accidental collisions; it only tells one agent's conversations apart
+)
 SETUP = 2  # entries that stand before the messages: system and tools
 SHARED_MESSAGES_MIN = 2  # a greeting alone is no conversation to continue
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def chain_of(request: ChatRequest) -> tuple[tuple[str, ...], Chain]:
-    """Return the names of a canonical request's sections and their chain, both of one length."""
-    system, messages = _split(request.messages)
+def chain_of(request: ChatRequest) -> Chain:
+    """Return the chain of a canonical request."""
+    system, messages = split_system(request.messages)
     contents = [_encode(system), _encode([_rendered(tool) for tool in request.tools])]
     contents += [_encode(message) for message in messages]
     chain: list[bytes] = []
@@ -30,7 +33,7 @@ def chain_of(request: ChatRequest) -> tuple[tuple[str, ...], Chain]:
     for content in contents:
         previous = _digest(previous, content)
         chain.append(previous)
-    return tuple(section(index) for index in range(len(chain))), tuple(chain)
+    return tuple(chain)
 
 
 def section(index: int) -> str:
@@ -44,21 +47,19 @@ def shared(a: Sequence[bytes], b: Sequence[bytes]) -> int:
     return next((index for index, (left, right) in enumerate(pairs) if left != right), min(len(a), len(b)))
 
 
-def first_change(old: Sequence[bytes], new: Sequence[bytes], sections: Sequence[str]) -> str | None:
-    """Return the first section that is not as it was; `sections` are the names of `new`.
+def first_change(old: Sequence[bytes], new: Sequence[bytes]) -> str | None:
+    """Return the name of the first section that is not as it was.
 
     None: the conversation only grew. Where the new one ends inside the old one, it is the message that would
     have come next.
     """
     same = shared(old, new)
-    if same == len(old):
-        return None
-    return sections[same] if same < len(sections) else section(same)
+    return None if same == len(old) else section(same)
 
 
 def setup(chain: Sequence[bytes]) -> str:
-    """Return the fingerprint of system prompt and tool set, 32 hex digits."""
-    return chain[SETUP - 1].hex()
+    """Return the fingerprint of system prompt and tool set, FINGERPRINT_DIGITS hex digits."""
+    return chain[SETUP - 1].hex()[:FINGERPRINT_DIGITS]
 
 
 def continues(held: Sequence[bytes], asked: Sequence[bytes]) -> bool:
@@ -71,11 +72,6 @@ def continues(held: Sequence[bytes], asked: Sequence[bytes]) -> bool:
         return False
     same = shared(held, asked)
     return same == len(held) or (same == len(held) - 1 and same - SETUP >= SHARED_MESSAGES_MIN)
-
-
-def _split(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    at = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
-    return messages[:at], messages[at:]
 
 
 def _rendered(tool: Tool) -> tuple[str, str, str]:

@@ -10,6 +10,8 @@ from typing import Literal
 import msgspec
 
 StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal", "context_full"]
+ToolCalls = Literal["buffer", "stream"]
+"""Whether tool calls are held until they are whole and valid, or passed on in fragments."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -60,7 +62,7 @@ class ToolEnd(msgspec.Struct, frozen=True):
 
 
 class Verbatim(msgspec.Struct, frozen=True):
-    """One event of an Anthropic backend as it came, for clients that speak Anthropic themselves.
+    """One event of an Anthropic backend as it came, on one line, for clients that speak Anthropic themselves.
 
     It comes beside the chunks that were read out of it; an encoder uses either these or those.
     """

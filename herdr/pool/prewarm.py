@@ -38,7 +38,7 @@ def prompt_of(data: bytes) -> ChatRequest:
     except (msgspec.DecodeError, RecursionError):
         shape = _Shape()
     if bytes(shape.messages):
-        return anthropic.parse_count(data) if bytes(shape.system) else herdr.parse(data)
+        return anthropic.parse(data) if bytes(shape.system) else herdr.parse(data)
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -57,6 +57,13 @@ class Message(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
 
 
+def split_system(messages: tuple[Message, ...]) -> tuple[tuple[Part, ...], tuple[Message, ...]]:
+    """Return what the system prompt of a canonical conversation consists of, and the messages after it."""
+    if messages and messages[0].role == "system":
+        return messages[0].parts, messages[1:]
+    return (), messages
+
+
 class Tool(msgspec.Struct, frozen=True):
     """A function that the model may call. `parameters` is the client's JSON Schema, as text."""
 

@@ -317,4 +317,4 @@ class Run:
         start, canonical = self._start, self._inquiry.canonical
         if start is None or start.evicted is not None or not start.held_chain:
             return None
-        return first_change(start.held_chain, canonical.chain, canonical.sections)
+        return first_change(start.held_chain, canonical.chain)

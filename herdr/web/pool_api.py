@@ -65,7 +65,7 @@ class PoolApi:
 
     async def count_tokens(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer how many tokens a prompt has; no slot is taken for it."""
-        request = anthropic.parse_count(await read_body(scope, receive, MODEL_BODY_MAX, BODY_ADVICE))
+        request = anthropic.parse(await read_body(scope, receive, MODEL_BODY_MAX, BODY_ADVICE))
         counted = await self._pool.count(canonical(request).request)
         headers = call_headers(self._new_id(), Place(None, 0))
         await respond(send, 200, anthropic.count_body(counted), [*JSON, *headers])

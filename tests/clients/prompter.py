@@ -46,7 +46,8 @@ def arguments_of(text: str) -> str:
 def hushed(body: Json, cue: tuple[str, str] | None) -> Json:
     """Return the request with little to write."""
     limit = 1 if cue else min(WORDS_MAX, body.get("max_tokens") or WORDS_MAX)
-    return {**body, "max_tokens": limit, "temperature": 0, "logit_bias": NO_CALL, "tool_choice": "auto"}
+    quiet = {"max_tokens": limit, "temperature": 0, "logit_bias": NO_CALL, "tool_choice": "auto"}
+    return {**body, **quiet, "ignore_eos": True}  # clients ask again when an answer is empty
 
 
 def rewritten(line: bytes, cue: tuple[str, str] | None) -> list[bytes]:

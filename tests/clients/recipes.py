@@ -116,7 +116,12 @@ def qwen_code(url: str, home: Path, whole: bool) -> Recipe:
         "qwen",
         (*options, "-p"),
         (*options, "-c", "-p"),
-        {"OPENAI_API_KEY": "local", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "local"},
+        {
+            "OPENAI_API_KEY": "local",
+            "OPENAI_BASE_URL": f"{url}/v1",
+            "OPENAI_MODEL": "local",
+            "QWEN_CODE_API_TIMEOUT_MS": "0",  # else it gives up after two minutes, which its prompt may take
+        },
         {".qwen/settings.json": json.dumps(settings if whole else settings | few)},
         f'<<call read_file {{"file_path": {path}}}>>',
         lambda said: "qwen",

@@ -198,6 +198,16 @@ def test_an_answer_that_is_cut_short_says_so(
         assert whole["stop_reason"] == "max_tokens"
 
 
+@pytest.mark.parametrize("client", [CHAT, MESSAGES, COMPLETIONS], ids=lambda client: client.name)
+@streamed_or_not
+def test_who_asks_for_no_tokens_gets_none(
+    gateway: GatewayProcess, fake: FakeLlama, client: Client, stream: bool
+) -> None:
+    """The server makes one all the same, and a limit of 0 would mean something else to it."""
+    whole = (client.streamed if stream else client.whole)(gateway, "Hi", max_tokens=0)
+    assert client.text(whole) == "" and last(fake).body["max_tokens"] == 1
+
+
 def test_a_missing_limit_gets_the_default_and_one_too_large_is_clamped(
     gateway: GatewayProcess, fake: FakeLlama
 ) -> None:

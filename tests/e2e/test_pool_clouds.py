@@ -20,6 +20,7 @@ from model_asking import Asking
 from model_clients import CHAT, CLIENTS, COMPLETIONS, MESSAGES, RESPONSES, Client, Json
 from model_gateway import (
     assert_quiet,
+    backend,
     model_gateway,
     recorded,
     row,
@@ -27,6 +28,7 @@ from model_gateway import (
     wait_for_queue,
     wait_for_rest,
 )
+from wire import call
 
 KEY = "sk-ant-the-gateways-own-4711"
 OTHERS = (CHAT, COMPLETIONS, RESPONSES)
@@ -61,6 +63,7 @@ def shared(fake: FakeAnthropic, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "claude": about,
         "renamed": {**about, "url": fake.url + "/v1", "model": "claude-opus-9", "concurrency": 1},
     }
+    servers["streaming"] = {**about, "tool_calls": "stream"}
     names = {**{name: name for name in servers}, "claude-*": "claude"}
     folder = tmp_path_factory.mktemp("clouds")
     env = {"CLOUD_KEY": KEY}
@@ -266,6 +269,21 @@ def test_a_call_to_a_cloud_is_in_the_records(
     ]
 
 
+def test_fragments_of_calls_are_passed_on_where_that_is_wanted(
+    gateway: GatewayProcess, fake: FakeAnthropic
+) -> None:
+    fake.script(Answer(FULL))
+    fake.hold(after=FULL.index(anthropic.stop("tool_use")[1]) - 3)  # within the call's arguments
+    with COMPLETIONS.ask(gateway, "Go", model="streaming", stream=True, **COMPLETIONS.tools()) as asking:
+        seen, stream = [], asking.events()
+        while not seen or "Pa" not in seen[-1].data:
+            seen.append(next(stream))
+        assert fake.requests[-1].state == "held"
+        fake.release()
+        (made,) = COMPLETIONS.calls(COMPLETIONS.assembled([*seen, *stream]))
+    assert (made.name, made.input) == ("weather", {"city": "Paris", "days": 2})
+
+
 # -- one generation for several -----------------------------------------------------------------------------
 
 
@@ -320,3 +338,31 @@ def test_only_bodies_that_say_the_same_are_joined(gateway: GatewayProcess, fake:
         assert texts == ["Hello!"] * 5
         assert joined.header("x-herdr-call") == first.header("x-herdr-call")
     assert len(fake.requests) == before + 5
+
+
+# -- the size of a prompt -----------------------------------------------------------------------------------
+
+
+def test_a_prompt_is_counted_by_the_server(gateway: GatewayProcess, fake: FakeAnthropic) -> None:
+    fake.counted = 4711
+    body = MESSAGES.body("How long?", model="renamed", system="Be brief", **MESSAGES.tools())
+    own = {"x-api-key": "the-clients-own"}
+    answer = call(gateway, "POST", "/v1/messages/count_tokens?beta=true", body, own)
+    assert answer.status == 200 and answer.json() == {"input_tokens": 4711}
+    asked = fake.counts[-1]
+    assert asked.headers["x-api-key"] == KEY and "the-clients-own" not in str(asked.headers)
+    assert set(asked.body) == {"model", "messages", "system", "tools"}, "the API refuses all else there"
+    assert asked.body["model"] == "claude-opus-9"
+    assert "How long?" in str(asked.body["messages"]) and asked.body["tools"][0]["name"] == "weather"
+
+
+def test_a_prompt_is_estimated_where_the_server_does_not_count(
+    gateway: GatewayProcess, fake: FakeAnthropic
+) -> None:
+    fake.counted = None
+    before = len(fake.requests)
+    body = MESSAGES.body("word " * 100, model="claude-sonnet-9")
+    answer = call(gateway, "POST", "/v1/messages/count_tokens", body)
+    assert answer.status == 200 and 50 <= answer.json()["input_tokens"] <= 300
+    assert len(fake.requests) == before
+    assert backend(gateway, "claude")["state"] == "ready"

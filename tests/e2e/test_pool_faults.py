@@ -144,6 +144,23 @@ def test_a_server_that_still_loads_is_waited_for(tmp_path: Path) -> None:
             gateway.kill()
 
 
+def test_who_waits_for_a_server_that_goes_away_is_told_at_once(tmp_path: Path) -> None:
+    with FakeLlama(1) as fake, ExitStack() as stack:
+        fake.hold(after=1)
+        gateway = stack.enter_context(model_gateway(tmp_path, {"local": fake}, queue_timeout_s=300))
+        running = stack.enter_context(CHAT.ask(gateway, "running"))
+        until_running(fake, 1)
+        waiting = [
+            (client, stack.enter_context(client.ask(gateway, "Hi", stream=True))) for client in CLIENTS
+        ]
+        wait_for_queue(gateway, len(waiting))
+        fake.stop()
+        for client, asking in waiting:
+            answer = asking.answer()
+            assert answer.status == 502 and "cannot be reached" in client.refusal(answer)[1]
+        assert CHAT.failure(list(running.events()))
+
+
 # -- the server fails before the first word: still a status -------------------------------------------------
 
 EARLY: dict[str, tuple[list[Piece], int, str]] = {

@@ -19,6 +19,7 @@ from wire import wait_until
 SERVERS = {  # each test has a server of its own behind the one gateway, so that its slots are cold
     "join": 2,
     "raise": 1,
+    "keep": 1,
     "leave": 2,
     "retry": 2,
 }
@@ -104,6 +105,20 @@ def test_a_joined_call_has_the_better_priority_of_the_two(desk: Desk) -> None:
     desk.fake.release()
     assert heard(low) == heard(high) == heard(other) == "Hello!"
     assert desk.texts() == ["running", "shared", "other"]
+
+
+@at("keep")
+def test_who_joins_does_not_make_it_less_urgent(desk: Desk) -> None:
+    running = desk.run("running")
+    high = desk.queue("shared", agent="one", priority=1, temperature=0)
+    desk.queue("other", priority=5)
+    low = desk.ask("shared", agent="two", priority=9, temperature=0)
+    let_it_notice(desk.gateway)
+    assert backend(desk.gateway, desk.name)["queue"]["by_priority"] == {"1": 1, "5": 1}
+    desk.fake.release()
+    assert heard(running) == heard(high) == heard(low) == "Hello!"
+    assert low.header("x-herdr-call") == high.header("x-herdr-call")
+    assert desk.texts()[:2] == ["running", "shared"]
 
 
 @at("leave")

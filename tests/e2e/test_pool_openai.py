@@ -137,9 +137,7 @@ def test_a_strict_schema_is_lowered_where_it_hangs_the_server(
     client.whole(gateway, "Report", model="lowered", **schema_for(client))
     assert last(fake).body["response_format"] == {"type": "json_object"}
     told = last(fake).body["messages"][-1]["content"]
-    assert told.startswith("Report") and json.dumps(WEATHER) in told.replace('","', '", "').replace(
-        '":', '": '
-    ).replace("  ", " "), told
+    assert told.startswith("Report\n") and json.loads(told[told.index("{") :]) == WEATHER
     client.whole(gateway, "Report", model="plain", **schema_for(client))
     wanted = last(fake).body["response_format"]
     assert wanted["type"] == "json_schema" and wanted["json_schema"]["schema"] == WEATHER

@@ -31,6 +31,7 @@ SERVERS = {  # each test has a server of its own behind the one gateway, so that
     "anonymous": 4,
     "twins": 4,
     "restart": 4,
+    "silent": 4,
     "gone": 2,
     "spill": 1,
     "files": 1,
@@ -206,6 +207,20 @@ def test_a_server_that_restarts_with_fewer_slots(house: House) -> None:
     for agent in agents:
         assert agent.say("Are you there?") in (0, 1)
     assert backend(house.gateway, house.name)["state"] == "ready"
+
+
+@at("silent")
+def test_a_server_that_was_started_anew_while_nobody_asked(house: House) -> None:
+    agents = [house.agent(f"agent {number}", ENGINEER) for number in range(4)]
+    assert {agent.say("Hi") for agent in agents} == {0, 1, 2, 3}
+    house.fake.restart(slots=2)
+    wait_until(
+        lambda: all(slot["idle_s"] > 2 for slot in slots(house.gateway, house.name)),
+        "it to be silent for long",
+    )
+    for agent in agents:
+        assert agent.say("Are you there?") in (0, 1)
+    assert len(slots(house.gateway, house.name)) == 2
 
 
 @at("gone")

@@ -162,9 +162,8 @@ def test_the_rest_of_the_request_stays() -> None:
     assert canonical(request).request == request
 
 
-def test_sections_and_chain_are_those_of_the_one_form() -> None:
+def test_the_chain_is_that_of_the_one_form() -> None:
     found = of(m("system", MAIN), m("system", "A"), m("user", "a"), m("system", "b"), m("assistant", "c"))
-    assert found.sections == ("system", "tools", "message 1", "message 2")
     assert len(found.chain) == 4
 
 
@@ -194,21 +193,21 @@ ANSWER = (m("assistant", "yes", USE), m("user", RESULT))
 )
 def test_turns_of_claude_code(name: str, later: tuple[Message, ...], change: str | None) -> None:
     old, new = of(*EARLIER), of(*later)
-    assert first_change(old.chain, new.chain, new.sections) == change, name
+    assert first_change(old.chain, new.chain) == change, name
 
 
 def test_a_growing_last_notice_spoils_only_the_last_message() -> None:
     turn = (*EARLIER, *ANSWER)
     old = of(*turn, m("system", "9 tokens left"))
     new = of(*turn, m("assistant", "done"), m("user", "more"), m("system", "8 tokens left"))
-    assert first_change(old.chain, new.chain, new.sections) == "message 3"
+    assert first_change(old.chain, new.chain) == "message 3"
     assert shared(old.chain, new.chain) == len(old.chain) - 1
 
 
 def test_text_that_appears_in_an_earlier_answer_is_named() -> None:
     old = of(*EARLIER, m("assistant", USE), m("user", RESULT))
     new = of(*EARLIER, m("assistant", "a notice came", USE), m("user", RESULT), m("assistant", "ok"))
-    assert first_change(old.chain, new.chain, new.sections) == "message 2"
+    assert first_change(old.chain, new.chain) == "message 2"
 
 
 def test_main_and_sub_agent_share_no_section() -> None:
@@ -314,7 +313,7 @@ def test_a_conversation_that_only_grew_keeps_its_prompt_as_prefix(
     old = form([*messages, m("user", asked)], tools)
     new = form([*messages, m("user", asked), m("assistant", answered), m("system", next_)], tools)
     assert new.chain[: len(old.chain)] == old.chain
-    assert first_change(old.chain, new.chain, new.sections) is None
+    assert first_change(old.chain, new.chain) is None
     assert len(new.chain) == len(old.chain) + 2
     rendered = msgspec.json.encode(old.request.messages).removesuffix(b"]")
     assert msgspec.json.encode(new.request.messages).startswith(rendered + b",")

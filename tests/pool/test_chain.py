@@ -16,22 +16,20 @@ def say(role: str, text: str) -> Message:
 
 def conversation(*texts: str, system: str = "S", tools: tuple[Tool, ...] = TOOLS) -> Chain:
     turns = [say("assistant" if index % 2 else "user", text) for index, text in enumerate(texts)]
-    return chain_of(ChatRequest("m", (Message("system", (Text(system),)), *turns), tools))[1]
+    return chain_of(ChatRequest("m", (Message("system", (Text(system),)), *turns), tools))
 
 
 def test_one_entry_for_each_section() -> None:
     request = ChatRequest("m", (SYSTEM, say("user", "hi"), say("assistant", "ho")), TOOLS)
-    sections, chain = chain_of(request)
-    assert sections == ("system", "tools", "message 1", "message 2")
-    assert len(set(chain)) == 4
-    assert {len(digest) for digest in chain} == {16}
+    chain = chain_of(request)
+    assert [section(index) for index in range(4)] == ["system", "tools", "message 1", "message 2"]
+    assert len(set(chain)) == len(chain) == 4
+    assert {len(digest) for digest in chain} == {32}
 
 
 def test_system_and_tools_have_their_places_even_when_there_are_none() -> None:
-    sections, chain = chain_of(ChatRequest("m", (say("user", "hi"),)))
-    assert sections == ("system", "tools", "message 1")
-    assert len(chain) == 3
-    assert chain_of(ChatRequest("m", ()))[0] == ("system", "tools")
+    assert len(chain_of(ChatRequest("m", (say("user", "hi"),)))) == 3
+    assert len(chain_of(ChatRequest("m", ()))) == 2
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,6 @@ def test_what_does_not_render_is_no_part(changes: dict[str, object]) -> None:
 
 
 BASE = conversation("a", "b", "c")
-SECTIONS = tuple(section(index) for index in range(5))
 
 
 @pytest.mark.parametrize(
@@ -71,16 +68,16 @@ SECTIONS = tuple(section(index) for index in range(5))
 )
 def test_where_two_prompts_part(new: Chain, entries: int, change: str | None) -> None:
     assert shared(BASE, new) == shared(new, BASE) == entries
-    assert first_change(BASE, new, SECTIONS[: len(new)]) == change
+    assert first_change(BASE, new) == change
 
 
 def test_nothing_changed_where_nothing_was() -> None:
-    assert first_change((), BASE, SECTIONS) is None
+    assert first_change((), BASE) is None
 
 
 def test_a_change_that_comes_late_is_named_by_its_first_section() -> None:
     longer = conversation("a", "X", "c", "d", "e")
-    assert first_change(BASE, longer, tuple(section(index) for index in range(7))) == "message 2"
+    assert first_change(BASE, longer) == "message 2"
 
 
 def test_the_setup_is_system_and_tools() -> None:

@@ -114,17 +114,11 @@ def test_who_waits_too_long_is_told_when_to_come_back() -> None:
     play(main)
 
 
-@pytest.mark.parametrize("state", ["starting", "paused"])
-def test_why_it_waited(state: str) -> None:
-    words = {"starting": "has not been ready", "paused": "has asked everybody to wait"}
+def test_why_it_waited() -> None:
     it = Counter()
 
     async def main() -> None:
-        if state == "paused":
-            await it.ready()
-            it.line.pause(1000.0)
-            assert it.line.state == "paused"
-        with pytest.raises(ModelError, match=words[state]):
+        with pytest.raises(ModelError, match="has not been ready for 30 s"):
             await it.line.enter(it.ask())
         await it.line.stop()
 
@@ -392,6 +386,25 @@ def test_a_pause_starts_nothing_and_ends_by_itself() -> None:
         it.line.leave(await it.line.enter(it.ask()), None, 0)
         assert it.clock.now == pytest.approx(paused_at + 7.0)
         assert it.line.state == "ready"
+
+    play(main)
+
+
+def test_who_cannot_outwait_a_pause_is_told_at_once() -> None:
+    async def main(it: Counter) -> None:
+        start = await it.line.enter(it.ask("a"))
+        short, long = it.entering("b", wait_s=30.0), it.entering("c", wait_s=90.0)
+        await until(lambda: it.queue() == 2)
+        it.line.pause(60.0)
+        with pytest.raises(ModelError, match="asks everybody to wait for 60 s more") as told:
+            await short
+        assert told.value.code == "rate_limited" and told.value.wait_s == pytest.approx(60.0)
+        with pytest.raises(ModelError, match="asks everybody to wait"):
+            await it.line.enter(it.ask("d"))
+        assert it.clock.now < 1.0 and it.queue() == 1
+        it.line.leave(start, None, 0)
+        it.line.leave(await long, None, 0)
+        assert it.clock.now >= 60.0
 
     play(main)
 

@@ -213,9 +213,14 @@ def test_who_was_turned_away_has_its_old_place_when_it_comes_back() -> None:
 @pytest.mark.parametrize(("agent", "waits_s"), [("another", 0.0), ("patient", 200.0)])
 def test_nobody_else_has_it_and_not_for_ever(agent: str, waits_s: float) -> None:
     async def main(it: Desk) -> None:
-        it.line.pause(30.5)
-        with pytest.raises(ModelError):
+        release = asyncio.Event()
+        it.backend.to_say.append(held(release))
+        running_other = asyncio.create_task(it.read(inquiry("Other", "other")))
+        await until(it.busy)
+        with pytest.raises(ModelError, match="no slot"):
             await it.read(inquiry("Mine", "patient"))
+        release.set()
+        await running_other
         await asyncio.sleep(1.0 + waits_s)
         with it.pool.open(inquiry("Mine", agent)) as reader:
             (running,) = it.pool._all
@@ -229,10 +234,15 @@ def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "RETRIES_KEPT", 3)
 
     async def main(it: Desk) -> None:
-        it.line.pause(1000.0)
+        release = asyncio.Event()
+        it.backend.to_say.append(held(release))
+        running = asyncio.create_task(it.read(inquiry("Other", "other")))
+        await until(it.busy)
         asked = [it.read(inquiry(f"Q{n}", f"agent {n}")) for n in range(5)]
         assert all(isinstance(e, ModelError) for e in await asyncio.gather(*asked, return_exceptions=True))
         assert len(it.pool._turned_away) == 3
+        release.set()
+        await running
 
     play(main)
 

@@ -9,15 +9,15 @@ from virtual_upstream import LIMITS, VirtualSession, upstream_over
 
 from herdr.pool import upstream as upstream_module
 from herdr.pool.failures import ModelError
-from herdr.pool.upstream import ASK_S, REFUSAL_MAX, Answer, client_session
+from herdr.pool.upstream import ASK_S, REFUSAL_MAX, Answer, LimitName, client_session
 
 
 def refused(said: Answer) -> ModelError:
     return ModelError("backend_refused", f"{said.status}: {said.body.decode()}")
 
 
-def all_is_news(data: bytes) -> float:
-    return LIMITS.between_chunks_s
+def all_is_news(data: bytes) -> LimitName:
+    return "between_chunks_s"
 
 
 # -- limits, in virtual time --------------------------------------------------------------------------------
@@ -27,10 +27,10 @@ def streamed(session: VirtualSession, feed: Any = all_is_news, clock: VirtualClo
     """Stream an answer; returns what came."""
     got: list[bytes] = []
 
-    def take(data: bytes) -> float | None:
+    def take(data: bytes) -> LimitName | None:
         got.append(data)
-        patience: float | None = feed(data)
-        return patience
+        limit: LimitName | None = feed(data)
+        return limit
 
     run(upstream_over(session).stream("/x", b"{}", {}, take, refused), clock or VirtualClock())
     return b"".join(got)
@@ -50,12 +50,12 @@ def test_an_answer_may_take_long_as_long_as_it_goes_on() -> None:
         (VirtualSession([(250, b"x"), (9999, b"x")]), all_is_news, 250 + LIMITS.between_chunks_s),
         (
             VirtualSession([(1, b"x"), *[(20.0, b":\n\n")] * 9]),
-            lambda d: None if d[:1] == b":" else 60.0,
+            lambda d: None if d[:1] == b":" else "between_chunks_s",
             61.0,
         ),
         (VirtualSession([(20.0, b":\n\n")] * 99), lambda d: None, LIMITS.first_byte_s),
         (VirtualSession([(50.0, b"x")] * 99), all_is_news, LIMITS.total_s),
-        (VirtualSession([(50.0, b"x")] * 99), lambda d: 99999.0, LIMITS.total_s),
+        (VirtualSession([(50.0, b"x")] * 99), lambda d: "first_byte_s", LIMITS.total_s),
     ],
     ids=["no head", "no byte", "no more", "comments", "only comments", "total", "total whatever patience"],
 )
@@ -64,6 +64,8 @@ def test_what_takes_too_long_is_cut(session: VirtualSession, feed: Any, at: floa
     with pytest.raises(ModelError, match="took too long") as told:
         streamed(session, feed, clock)
     assert told.value.code == "backend_timeout"
+    limit = {300: "first_byte_s", 1800: "total_s"}.get(round(at), "between_chunks_s")
+    assert f"{getattr(LIMITS, limit):g} s, see models.backends[].timeouts.{limit}" in told.value.detail
     assert clock.now == pytest.approx(at)
     assert session.over == 1, "its connection is closed"
 
@@ -100,7 +102,7 @@ def test_a_refusal_is_read_to_its_end_and_no_further_than_its_bound() -> None:
 
 
 def test_what_the_reader_raises_ends_the_stream() -> None:
-    def enough(data: bytes) -> float:
+    def enough(data: bytes) -> LimitName:
         raise KeyError("enough")
 
     session = VirtualSession([(1, b"x")] * 9)
@@ -185,9 +187,9 @@ async def test_leaving_closes_the_connection() -> None:
     async with raw_server(*endless) as server, client_session() as session:
         came = asyncio.Event()
 
-        def feed(data: bytes) -> float:
+        def feed(data: bytes) -> LimitName:
             came.set()
-            return 60.0
+            return "between_chunks_s"
 
         upstream = upstream_over(session, url=server.url)
         task = asyncio.create_task(upstream.stream("/x", b"{}", {}, feed, refused))

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
-from fake_llama import Die, FakeLlama, Script, Tool, error, rate_limited
+from fake_llama import Die, FakeLlama, Script, Tool, error
 from fake_llama.script import Json, Piece
 from scripted_backend import inquiry, read, until
 
@@ -41,7 +41,7 @@ def script(rng: random.Random) -> Script:
     pieces: list[Piece] = [f"w{n} " for n in range(rng.randint(1, 8))]
     fate = rng.random()
     if fate < 0.05:
-        return Script(refuse=rate_limited("1") if fate < 0.02 else REFUSED)
+        return Script(refuse=REFUSED)
     if fate < 0.12:
         return Script([*pieces, Die(reset=rng.random() < 0.5)])
     if fate < 0.3:

@@ -419,6 +419,7 @@ def test_a_failed_call_is_forgotten_without_the_collector(said: Sequence[Chunk])
         it.generation.fail(ModelError("backend_failed", "it broke off"))
         await task
         it.registry.leave(it.stream)
+        del it.stream  # which holds the client's own methods
         return weakref.ref(name)
 
     async def main() -> None:

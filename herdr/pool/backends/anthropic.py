@@ -8,8 +8,7 @@ from herdr.clock import Clock
 from herdr.pool.backend import Emit, Job, run_stream
 from herdr.pool.backends.slotless import Slotless
 from herdr.pool.failures import ModelError
-from herdr.pool.protocols.anthropic_backend.body import count_request, messages_body, pass_through
-from herdr.pool.protocols.anthropic_backend.body import headers as passed_on
+from herdr.pool.protocols.anthropic_backend.body import count_request, messages_body, pass_through, passed_on
 from herdr.pool.protocols.anthropic_backend.decode import MessagesDecoder
 from herdr.pool.protocols.refusal import refusal
 from herdr.pool.protocols.retry_after import retry_after
@@ -51,14 +50,14 @@ class Anthropic(Slotless):
                 job.request, model=self._model or job.request.model, max_tokens=job.max_tokens
             )
         decoder = MessagesDecoder(verbatim=job.verbatim is not None, tool_calls=self._tool_calls)
-        sent = passed_on(job.headers, None)
+        sent = passed_on(job.headers)
         path = self._root + "/messages"
         return await run_stream(self._upstream, path, body, sent, decoder, emit, self._refused)
 
     async def count(self, request: ChatRequest) -> int | None:
         """See `Backend.count`."""
         body = count_request(request, model=self._model or request.model)
-        sent = passed_on({}, None)
+        sent = passed_on({})
         answer = await self._upstream.ask("POST", self._root + "/messages/count_tokens", body, headers=sent)
         try:
             return _counted.decode(answer.body).input_tokens if answer.status == 200 else None

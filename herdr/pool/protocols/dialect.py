@@ -37,7 +37,7 @@ class Encoder(Protocol):
     """Writes one client's stream. Everything that it returns is whole SSE blocks, or nothing."""
 
     def start(self) -> bytes:
-        """Return how the stream opens."""
+        """Return how the stream opens; not called where a backend's own events are passed on (`Verbatim`)."""
         ...
 
     def feed(self, chunk: Chunk) -> bytes:

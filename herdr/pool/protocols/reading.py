@@ -94,6 +94,13 @@ def _wanted(at: str, advice: Mapping[str, str]) -> str:
     return advice.get(f"{name[1]}[]" if name[2] else name[1], "")
 
 
+def one_of(word: str, known: Mapping[str, T], at: str, what: str) -> T:
+    """Return what a word stands for; raises InvalidInput with those that are known. `what` they are: a role, …"""
+    if word in known:
+        return known[word]
+    raise refuse(at, f"Unknown {what} {shown(word)}; it must be one of {', '.join(known)}.")
+
+
 def given(raw: msgspec.Raw) -> bool:
     """Tell whether a field was there and not null."""
     return bytes(raw) not in (b"", b"null")

@@ -6,6 +6,8 @@ from herdr.pool.protocols.quote import quoted
 from herdr.pool.protocols.refusal import stream_failure
 from herdr.pool.protocols.sse import SseDecoder
 
+HELD_MAX = 16 * 1024 * 1024
+"""Characters of tool calls, and of what waits behind them, in one answer: as much as one event may have."""
 _HEAD_MAX = 4096  # bytes kept of a body that may turn out to be no event stream
 
 

@@ -1,6 +1,7 @@
 """Backends without KV slots: OpenAI's kind and Anthropic's."""
 
 import json
+import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,7 +51,7 @@ def openai(session: VirtualSession, url: str = "http://there", model: str | None
 
 def anthropic(session: VirtualSession, url: str = "http://there", model: str | None = None) -> Anthropic:
     headers = {"x-api-key": "s3cret"}
-    return Anthropic(upstream_over(session, url=url, headers=headers), VirtualClock(), model, 3)
+    return Anthropic(upstream_over(session, url=url, headers=headers), VirtualClock(), model, 3, "buffer")
 
 
 both = pytest.mark.parametrize("make", [openai, anthropic])
@@ -70,16 +71,26 @@ def sent(session: VirtualSession) -> tuple[str, dict[str, Any], Mapping[str, str
 
 
 @both
-def test_there_are_so_many_places_and_nothing_is_asked(make: Make) -> None:
+async def test_there_are_so_many_places_while_it_takes_connections(make: Make) -> None:
+    session = VirtualSession([])
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        backend = make(session, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        assert await backend.look() == Sight(3, None, True)
+        assert session.requests == [], "a request might be paid for"
+    with pytest.raises(ModelError, match="cannot be reached") as told:
+        await backend.look()
+    assert told.value.code == "backend_unreachable"
+
+
+@both
+def test_there_is_nothing_to_keep_warm(make: Make) -> None:
     session = VirtualSession([])
     backend = make(session)
 
     async def main() -> None:
-        assert await backend.look() == Sight(3, None, True)
         await backend.settle(0)
         assert not await backend.save(0, 0)
         assert await backend.restore(0, 0) == 0
-        assert await backend.count(request()) is None
 
     run(main(), VirtualClock())
     assert session.requests == [] and not backend.has_slots
@@ -89,14 +100,16 @@ def test_there_are_so_many_places_and_nothing_is_asked(make: Make) -> None:
     ("make", "answer", "path"),
     [(openai, CHAT_ANSWER, "/chat/completions"), (anthropic, MESSAGES_ANSWER, "/messages")],
 )
-@pytest.mark.parametrize("url", ["http://there", "http://there/", "http://there/v1", "http://there/api/v1/"])
+@pytest.mark.parametrize(
+    "url", ["http://there", "http://there/", "http://there/v1", "http://there/api/v1/", "http://there/api"]
+)
 def test_the_address_may_end_in_the_version(make: Make, answer: bytes, path: str, url: str) -> None:
     session = VirtualSession([(1, answer)])
     chunks = generated(make(session, url), Job(request(), None, 100, 5))
     assert [c.text for c in chunks if isinstance(c, TextDelta)] == ["Hello"]
     assert isinstance(chunks[-1], End) and chunks[-1].usage.output == 1
-    root = url.rstrip("/").removesuffix("/v1")
-    assert sent(session)[0] == f"{root}/v1{path}"
+    root = {"http://there": "http://there/v1", "http://there/": "http://there/v1"}.get(url, url.rstrip("/"))
+    assert sent(session)[0] == root + path
 
 
 @pytest.mark.parametrize(("make", "answer"), [(openai, CHAT_ANSWER), (anthropic, MESSAGES_ANSWER)])
@@ -157,12 +170,26 @@ def test_others_are_rendered_and_no_event_is_passed_on() -> None:
     assert sent(session)[1]["messages"][0]["role"] == "user"
 
 
+def test_only_anthropics_kind_can_count() -> None:
+    assert run(openai(VirtualSession([])).count(request()), VirtualClock()) is None
+    session = VirtualSession([(1, b'{"input_to'), (1, b'kens": 42}')])
+    assert run(anthropic(session).count(request()), VirtualClock()) == 42
+    url, body, headers = sent(session)
+    assert url == "http://there/v1/messages/count_tokens" and "max_tokens" not in body
+    assert headers["anthropic-version"]
+
+
+@pytest.mark.parametrize("session", [VirtualSession([(1, b"<html>")]), VirtualSession([(1, b"{}")], 404)])
+def test_what_cannot_be_counted_is_estimated_elsewhere(session: VirtualSession) -> None:
+    assert run(anthropic(session).count(request()), VirtualClock()) is None
+
+
 # -- refusals -----------------------------------------------------------------------------------------------
 
 
 @both
 @pytest.mark.parametrize(
-    ("headers", "wait_s"), [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "1"}, 0.001), ({}, None)]
+    ("headers", "wait_s"), [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "1"}, 0.001), ({}, 5.0)]
 )
 def test_how_long_a_quota_lasts(make: Make, headers: dict[str, str], wait_s: float | None) -> None:
     session = VirtualSession([(1, b'{"error":{"message":"slow '), (1, b'down"}}')], 429, headers)

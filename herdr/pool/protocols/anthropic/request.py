@@ -12,7 +12,16 @@ import msgspec
 from msgspec import Meta, Raw
 
 from herdr.pool.protocols.anthropic.content import Block, parts_of
-from herdr.pool.protocols.reading import InvalidJson, decode_body, given, name_at, object_text, refuse, shown
+from herdr.pool.protocols.reading import (
+    InvalidJson,
+    decode_body,
+    given,
+    name_at,
+    object_text,
+    one_of,
+    refuse,
+    shown,
+)
 from herdr.pool.request import (
     ChatRequest,
     Message,
@@ -135,11 +144,6 @@ def parse(body: bytes) -> ChatRequest:
     return _request(_decoded(body))
 
 
-def parse_count(body: bytes) -> ChatRequest:
-    """Return the prompt whose tokens are to be counted; raises InvalidInput."""
-    return parse(body)
-
-
 def _decoded(body: bytes) -> _Body:
     try:
         return decode_body(_decoder, body, ADVICE)
@@ -182,12 +186,7 @@ def _messages(body: _Body) -> tuple[Message, ...]:
     system = parts_of(body.system or (), "system", "system")
     messages = [Message("system", system)] if system else []
     for index, message in enumerate(body.messages):
-        role = _ROLES.get(message.role)
-        if role is None:
-            raise refuse(
-                f"messages[{index}].role",
-                f"Unknown role {shown(message.role)}; it must be one of {', '.join(_ROLES)}.",
-            )
+        role = one_of(message.role, _ROLES, f"messages[{index}].role", "role")
         messages.append(Message(role, parts_of(message.content, role, f"messages[{index}].content")))
     return tuple(messages)
 

@@ -66,14 +66,18 @@ def _string(text: str) -> bytes:
 
 
 class MessagesEncoder:
-    """Writes one stream; `verbatim` passes an Anthropic backend's own events on and nothing else."""
+    """Writes one stream.
+
+    When the first thing that it is given is `Verbatim`, and `start` was not called, it passes an Anthropic
+    backend's own events on and nothing else.
+    """
 
     __slots__ = ("_calls", "_delta", "_hidden", "_index", "_kind", "_opening", "_thinking", "_verbatim")
 
-    def __init__(self, opening: Opening, hide_thinking: bool, verbatim: bool | None) -> None:
+    def __init__(self, opening: Opening, hide_thinking: bool) -> None:
         self._opening = opening
         self._thinking: Kind = "hidden" if hide_thinking else "thinking"
-        self._verbatim = verbatim
+        self._verbatim: bool | None = None
         """None: the first thing that happens decides."""
         self._kind: Kind = ""
         self._index = -1
@@ -83,9 +87,7 @@ class MessagesEncoder:
         self._calls = False
 
     def start(self) -> bytes:
-        """Return `message_start`; nothing when the backend's own is passed on."""
-        if self._verbatim:
-            return b""
+        """Return `message_start`; it is left out where the backend's own is passed on."""
         self._verbatim = False
         return _event(b"message_start", _MessageStart(opened(self._opening)))
 
@@ -127,7 +129,7 @@ class MessagesEncoder:
             self._verbatim = True
         if not self._verbatim:
             return b""
-        return b"event: %s\ndata: %s\n\n" % (chunk.event.encode(), chunk.data.replace(b"\n", b"\ndata: "))
+        return b"event: %s\ndata: %s\n\n" % (chunk.event.encode(), chunk.data)
 
     def _add(self, kind: Kind, text: str) -> bytes:
         if not text:
@@ -179,9 +181,6 @@ class MessagesEncoder:
         return b"%s%s}}\n\n" % (_DELTA % (self._index, b"signature_delta", b"signature"), _encode(signature))
 
 
-def encoder(opening: Opening, request: ChatRequest, verbatim: bool = False) -> MessagesEncoder:
-    """Return the writer of one stream.
-
-    With `verbatim`, `start` returns nothing. So it may be left out when the first chunk fed is `Verbatim`.
-    """
-    return MessagesEncoder(opening, request.hide_thinking, True if verbatim else None)
+def encoder(opening: Opening, request: ChatRequest) -> MessagesEncoder:
+    """Return the writer of one stream."""
+    return MessagesEncoder(opening, request.hide_thinking)

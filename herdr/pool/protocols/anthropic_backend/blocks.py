@@ -70,24 +70,25 @@ class Turn(msgspec.Struct):
     content: list[Block]
 
 
-def system_blocks(messages: Iterable[Message]) -> list[TextBlock]:
-    """Return the system prompt of leading system messages, one block for each part."""
-    texts = (part for message in messages for part in message.parts)
-    return [TextBlock(part.text) for part in texts if isinstance(part, Text) and part.text.strip()]
+def system_blocks(parts: Iterable[Part]) -> list[TextBlock]:
+    """Return the system prompt, one block for each text."""
+    return [TextBlock(part.text) for part in parts if isinstance(part, Text) and part.text.strip()]
 
 
 def turns(messages: Iterable[Message]) -> list[Turn]:
-    """Return the conversation: roles alternate, results come first, system messages are the user's text."""
+    """Return the conversation of a canonical request, without its system prompt: results come first.
+
+    Roles alternate in it; they are made to again where nothing is left of what stood between two turns.
+    """
     merged: list[Turn] = []
     for message in messages:
-        role: Role = "assistant" if message.role == "assistant" else "user"
         blocks = [block for part in message.parts if (block := _block(part)) is not None]
         if not blocks:
             continue
-        if merged and merged[-1].role == role:
+        if merged and merged[-1].role == message.role:
             merged[-1].content += blocks
         else:
-            merged.append(Turn(role, blocks))
+            merged.append(Turn(message.role, blocks))
     for turn in merged:
         turn.content.sort(key=lambda block: not isinstance(block, ToolResultBlock))
     if merged and merged[-1].role == "assistant":

@@ -5,7 +5,6 @@ A client of the same protocol is passed through byte for byte; others are render
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Literal
 
 import msgspec
 
@@ -20,7 +19,7 @@ from herdr.pool.protocols.anthropic_backend.blocks import (
     turns,
     written,
 )
-from herdr.pool.request import ChatRequest, Message, Sampling, Tool, ToolChoice
+from herdr.pool.request import ChatRequest, Sampling, Tool, ToolChoice, split_system
 
 VERSION = "2023-06-01"
 """The API's version that is asked for when the client names none."""
@@ -32,15 +31,6 @@ BUDGET_MIN = 1024  # tokens of thinking; the API refuses less
 BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
 BUDGET = BUDGETS["medium"]
 """Tokens of thinking for an effort, as the API has no efforts of that kind. Our own choice."""
-
-EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
-"""What `output_config.effort` may be."""
-
-ThinkingStyle = Literal["budget", "adaptive", "never"]
-"""How a model is asked to think: with a budget of tokens, as it sees fit (newer models only), or not at all."""
-
-NOT_COUNTED = ("max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences")
-NOT_COUNTED_EITHER = ("metadata", "service_tier")
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
@@ -69,9 +59,8 @@ class _Format(msgspec.Struct):
     schema: msgspec.Raw
 
 
-class _OutputConfig(msgspec.Struct, omit_defaults=True):
-    effort: str | None = None
-    format: _Format | None = None
+class _OutputConfig(msgspec.Struct):
+    format: _Format
 
 
 class _Body(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -90,34 +79,23 @@ class _Body(msgspec.Struct, omit_defaults=True, kw_only=True):
     messages: list[Turn]
 
 
-def pass_through(body: bytes, *, model: str | None, stream: bool = True) -> bytes:
-    """Return a client's own body with `model` (when given) and `stream` replaced, all else byte for byte.
+def pass_through(body: bytes, *, model: str | None) -> bytes:
+    """Return a client's own body with `model` replaced when given, streaming, all else byte for byte.
 
     The client's protocol has parsed the body before, so it is sound UTF-8. Raises InvalidInput otherwise.
     """
     fields = _split(body)
     if model is not None:
         fields["model"] = msgspec.Raw(_encode(model))
-    fields["stream"] = msgspec.Raw(b"true" if stream else b"false")
+    fields["stream"] = msgspec.Raw(b"true")
     return bytes(written(fields))
 
 
 def essence(body: bytes, client_headers: Mapping[str, str]) -> bytes:
     """Return a digest of all that decides the answer to a client's own body: not `stream`, not `metadata`."""
     fields = {name: bytes(raw) for name, raw in _split(body).items() if name not in ("stream", "metadata")}
-    parts = (sorted(fields.items()), sorted(headers(client_headers, None).items()))
+    parts = (sorted(fields.items()), sorted(passed_on(client_headers).items()))
     return blake2b(msgspec.msgpack.encode(parts), digest_size=32).digest()
-
-
-def count_body(body: bytes, *, model: str | None) -> bytes:
-    """Return what `/v1/messages/count_tokens` takes for a client's own body, of either kind.
-
-    Fields that only a generation has are left out, as the API refuses them there.
-    """
-    fields = {k: v for k, v in _split(body).items() if k not in NOT_COUNTED + NOT_COUNTED_EITHER}
-    if model is not None:
-        fields["model"] = msgspec.Raw(_encode(model))
-    return bytes(written(fields))
 
 
 def _split(body: bytes) -> dict[str, msgspec.Raw]:
@@ -127,18 +105,16 @@ def _split(body: bytes) -> dict[str, msgspec.Raw]:
         raise InvalidInput(f"the body is not a JSON object: {error}") from None
 
 
-def messages_body(
-    request: ChatRequest, *, model: str, max_tokens: int, thinking: ThinkingStyle = "budget"
-) -> bytes:
-    """Return a request of another protocol as a streaming body of this one.
+def messages_body(request: ChatRequest, *, model: str, max_tokens: int) -> bytes:
+    """Return a canonical request of another protocol as a streaming body of this one.
 
     What the API has no field for (`min_p`, `seed`, penalties, `json_object`) is left out. So is earlier
     thinking: the API takes it back only with its own signature, and other protocols carry none.
     """
     body = _prompt(request, model)
     body.max_tokens, body.stream = max_tokens, True
-    body.thinking = _thinking(request, body.messages, max_tokens, thinking)
-    body.output_config = _output_config(request, body.thinking)
+    body.thinking = _thinking(request, body.messages, max_tokens)
+    body.output_config = _output_config(request)
     body.stop_sequences = request.sampling.stop
     _sample(body, request.sampling)
     return _encode(body)
@@ -150,7 +126,7 @@ def count_request(request: ChatRequest, *, model: str) -> bytes:
 
 
 def _prompt(request: ChatRequest, model: str) -> _Body:
-    system, rest = _parted(request.messages)
+    system, rest = split_system(request.messages)
     return _Body(
         model=model,
         system=system_blocks(system),
@@ -158,11 +134,6 @@ def _prompt(request: ChatRequest, model: str) -> _Body:
         tools=[_tool(tool) for tool in request.tools],
         tool_choice=_choice(request.tool_choice) if request.tools else None,
     )
-
-
-def _parted(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    first = next((n for n, message in enumerate(messages) if message.role != "system"), len(messages))
-    return messages[:first], messages[first:]
 
 
 def _tool(tool: Tool) -> _ToolOut:
@@ -177,16 +148,12 @@ def _choice(choice: ToolChoice) -> _Choice | None:
     return _Choice(choice.mode, choice.name if choice.mode == "tool" else "", not choice.parallel)
 
 
-def _thinking(
-    request: ChatRequest, messages: list[Turn], max_tokens: int, style: ThinkingStyle
-) -> _Thinking | None:
+def _thinking(request: ChatRequest, messages: list[Turn], max_tokens: int) -> _Thinking | None:
     """Return how to think, where the API allows it.
 
     It does not with a forced tool, after a prefill, or between a call and its answer when the turn with
     the call has no thinking (and we dropped it); and the budget counts as part of `max_tokens`.
     """
-    if style == "never":
-        return None
     if request.thinking is False:
         return _Thinking("disabled")
     wanted = request.thinking or request.effort in BUDGETS
@@ -194,19 +161,15 @@ def _thinking(
     prefilled = bool(messages) and messages[-1].role == "assistant"
     if not wanted or forced or prefilled or in_tool_loop(messages):
         return None
-    if style == "adaptive":
-        return _Thinking("adaptive")
     budget = min(BUDGETS.get(request.effort or "", BUDGET), max_tokens // 2)  # half is left for the answer
     return _Thinking("enabled", budget) if budget >= BUDGET_MIN else None
 
 
-def _output_config(request: ChatRequest, thinking: _Thinking | None) -> _OutputConfig | None:
-    adaptive = thinking is not None and thinking.type == "adaptive"
-    config = _OutputConfig(request.effort if adaptive and request.effort in EFFORTS else None)
+def _output_config(request: ChatRequest) -> _OutputConfig | None:
     wanted = request.response_format
-    if wanted is not None and wanted.kind == "json_schema":
-        config.format = _Format("json_schema", json_object(wanted.schema))
-    return None if config.effort is None and config.format is None else config
+    if wanted is None or wanted.kind != "json_schema":
+        return None
+    return _OutputConfig(_Format("json_schema", json_object(wanted.schema)))
 
 
 def _sample(body: _Body, sampling: Sampling) -> None:
@@ -220,16 +183,13 @@ def _sample(body: _Body, sampling: Sampling) -> None:
         body.temperature = min(1.0, sampling.temperature)
 
 
-def headers(client_headers: Mapping[str, str], api_key: str | None) -> dict[str, str]:
-    """Return the headers of a request to the backend.
+def passed_on(client_headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that a client's request lends the one to the backend.
 
-    Only PASSED_ON is taken from the client, whatever case its names have. Its `x-api-key` and
-    `authorization` never are: they hold a token of this gateway, and the backend is somebody else's.
-    Without a key of the gateway's own the request goes without any.
+    Only PASSED_ON is taken, whatever case the names have. The client's `x-api-key` and `authorization` never
+    are: they hold a token of this gateway, and the backend is somebody else's.
     """
     given = {name.lower(): value for name, value in client_headers.items()}
     sent = {name: given[name] for name in PASSED_ON if given.get(name)}
     sent.setdefault("anthropic-version", VERSION)
-    if api_key:
-        sent["x-api-key"] = api_key
     return sent

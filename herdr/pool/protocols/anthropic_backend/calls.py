@@ -4,19 +4,12 @@ Blocks should come one at a time. Some servers close all of them at the very end
 either way a call comes out as `ToolStart`, `ToolDelta`*, `ToolEnd` with nothing in between.
 """
 
-from typing import Literal
-
 import msgspec
 
-from herdr.pool.chunk import Chunk, ToolDelta, ToolEnd, ToolStart
+from herdr.pool.chunk import Chunk, ToolCalls, ToolDelta, ToolEnd, ToolStart
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols.json_text import is_object
-
-ToolCalls = Literal["buffer", "stream"]
-"""Whether calls are held until they are whole and valid, or passed on in pieces."""
-
-HELD_MAX = 4 * 1024 * 1024
-"""Characters of arguments in one answer; a whole file written by a tool is seldom 1/10 of that."""
+from herdr.pool.protocols.stream_reader import HELD_MAX
 
 
 class _Call(msgspec.Struct):
@@ -74,7 +67,10 @@ class Calls:
     def _grow(self, text: str) -> None:
         self._size += len(text)
         if self._size > HELD_MAX:
-            raise ModelError("backend_failed", f"the tool calls of one answer exceed {HELD_MAX} characters")
+            raise ModelError(
+                "backend_failed",
+                f"the backend sent tool calls of more than {HELD_MAX} characters in one answer",
+            )
 
     def _ended(self, call: _Call) -> list[Chunk]:
         arguments = "".join(call.pieces)

@@ -7,12 +7,13 @@ from herdr.pool.chunk import (
     StopReason,
     TextDelta,
     ThinkingDelta,
+    ToolCalls,
     Usage,
     Verbatim,
 )
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols.anthropic_backend import events
-from herdr.pool.protocols.anthropic_backend.calls import Calls, ToolCalls
+from herdr.pool.protocols.anthropic_backend.calls import Calls
 from herdr.pool.protocols.json_text import on_one_line
 from herdr.pool.protocols.refusal import stream_failure
 from herdr.pool.protocols.stream_reader import StreamReader

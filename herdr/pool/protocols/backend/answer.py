@@ -1,9 +1,8 @@
 """Pure: what a model says, on its way to the client: stop sequences matched, calls found, the order kept."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
-from herdr.pool.chunk import Chunk, TextDelta, ThinkingDelta
+from herdr.pool.chunk import Chunk, TextDelta, ThinkingDelta, ToolCalls
 from herdr.pool.protocols.backend.recover import Recovered, Recoverer
 from herdr.pool.protocols.backend.stops import StopMatcher
 from herdr.pool.protocols.backend.tools import ToolBuffer
@@ -20,7 +19,7 @@ class Answer:
     def __init__(
         self,
         stop: tuple[str, ...],
-        tool_calls: Literal["buffer", "stream"],
+        tool_calls: ToolCalls,
         offered: Mapping[str, str],
         new_id: Callable[[], str],
     ) -> None:

@@ -1,11 +1,10 @@
 """Pure: the stream of a backend's chat completions as neutral chunks, in the order that `chunk.py` promises."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 import msgspec
 
-from herdr.pool.chunk import Chunk, End, Progress, StopReason, Timings, Usage
+from herdr.pool.chunk import Chunk, End, Progress, StopReason, Timings, ToolCalls, Usage
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols.backend.answer import Answer
 from herdr.pool.protocols.backend.chunks import (
@@ -42,7 +41,7 @@ class ChatDecoder(StreamReader):
         self,
         *,
         stop: tuple[str, ...],
-        tool_calls: Literal["buffer", "stream"],
+        tool_calls: ToolCalls,
         recover: bool,
         tool_names: frozenset[str],
         prompt_estimate: int,

@@ -1,30 +1,35 @@
 """Pure: a conversation as the `messages` of OpenAI's chat completions.
 
-Each message is rendered by itself and in order, so that a conversation that only grew renders to a list of
-which the earlier one is a prefix.
+The request is canonical (`herdr.pool.canonical`). Each message is rendered by itself and in order, so that a
+conversation that only grew renders to a list of which the earlier one is a prefix.
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
-from herdr.pool.request import ChatRequest, Image, Message, Text, Thinking, ToolResult, ToolUse
+from herdr.pool.request import (
+    ChatRequest,
+    Image,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    split_system,
+)
 
 Kind = Literal["llamacpp", "openai"]
 NO_VISION = "[image omitted: this model cannot see]"
 
 
 def render_messages(request: ChatRequest, kind: Kind, vision: bool) -> list[dict[str, Any]]:
-    """Return the messages; the leading ones of role `system` become one, joined by a blank line.
-
-    A later system message becomes user text where it stands: templates of the Qwen family refuse it anywhere
-    but at the beginning, and moving it there would change the whole prefix.
-    """
-    messages = request.messages
-    leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    """Return the messages of a canonical request, so at most one of role `system`, which comes first."""
+    system, rest = split_system(request.messages)
     rendered: list[dict[str, Any]] = []
-    system = _joined([part for m in messages[:leading] for part in m.parts])
     if system:
-        rendered.append({"role": "system", "content": system})
-    for message in messages[leading:]:
+        rendered.append({"role": "system", "content": _joined(system)})
+    for message in rest:
         if message.role == "assistant":
             rendered.append(_assistant(message))
         else:
@@ -32,18 +37,19 @@ def render_messages(request: ChatRequest, kind: Kind, vision: bool) -> list[dict
     return rendered
 
 
-def _joined(parts: list[Any]) -> str:
+def _joined(parts: Iterable[Part]) -> str:
+    """Return the text of parts that may have others between them."""
     return "\n\n".join(
         [
             NO_VISION if isinstance(part, Image) else part.text
             for part in parts
-            if isinstance(part, Image) or (isinstance(part, Text) and part.text)
+            if isinstance(part, Text | Image)
         ]
     )
 
 
 def _assistant(message: Message) -> dict[str, Any]:
-    rendered: dict[str, Any] = {"role": "assistant", "content": _joined(list(message.parts))}
+    rendered: dict[str, Any] = {"role": "assistant", "content": _joined(message.parts)}
     thinking = "".join([part.text for part in message.parts if isinstance(part, Thinking)])
     if thinking:
         rendered["reasoning_content"] = thinking
@@ -65,10 +71,8 @@ def _user(message: Message, kind: Kind, vision: bool) -> list[dict[str, Any]]:
     rendered = [_result(result, kind, vision) for result in results]
     if vision and kind == "openai":  # its tool messages take text only
         others = [part for result in results for part in _pictures(result)] + others
-    if others or not results:
-        content = _content(others, vision)
-        if content or not results:
-            rendered.append({"role": "user", "content": content})
+    if others:
+        rendered.append({"role": "user", "content": _content(others, vision)})
     return rendered
 
 
@@ -87,7 +91,7 @@ def _result(result: ToolResult, kind: Kind, vision: bool) -> dict[str, Any]:
 
 
 def _as_error(parts: list[Text | Image]) -> list[Text | Image]:
-    first = next((part.text for part in parts if isinstance(part, Text) and part.text), "")
+    first = next((part.text for part in parts if isinstance(part, Text)), "")
     if first.lstrip().lower().startswith("error"):
         return parts
     if parts and isinstance(parts[0], Text):
@@ -99,13 +103,7 @@ def _content(parts: list[Text | Image], vision: bool) -> str | list[dict[str, An
     """Return a plain string whenever there is only text, so that a string and a list of one text are equal."""
     if not vision or not any(isinstance(part, Image) for part in parts):
         return _joined(parts)
-    return [
-        _image(part) if isinstance(part, Image) else _text(part) for part in parts if _says_something(part)
-    ]
-
-
-def _says_something(part: Text | Image) -> bool:
-    return isinstance(part, Image) or bool(part.text)
+    return [_image(part) if isinstance(part, Image) else _text(part) for part in parts]
 
 
 def _text(part: Text) -> dict[str, Any]:

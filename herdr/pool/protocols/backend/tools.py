@@ -2,15 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
 
-from herdr.pool.chunk import Chunk, TextDelta, ThinkingDelta, ToolDelta, ToolEnd, ToolStart
+from herdr.pool.chunk import Chunk, TextDelta, ThinkingDelta, ToolCalls, ToolDelta, ToolEnd, ToolStart
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols.json_text import is_object
 from herdr.pool.protocols.quote import quoted
+from herdr.pool.protocols.stream_reader import HELD_MAX
 
-HELD_MAX = 16 * 1024 * 1024
-"""Characters of arguments and of what waits behind them, in one answer: as much as one event may have."""
 CALLS_MAX = 1024  # calls in one answer; the largest seen in the wild is below 100
 
 
@@ -42,7 +40,7 @@ class ToolBuffer:
     comes earlier waits behind it, in the order in which it came.
     """
 
-    def __init__(self, mode: Literal["buffer", "stream"], new_id: Callable[[], str]) -> None:
+    def __init__(self, mode: ToolCalls, new_id: Callable[[], str]) -> None:
         self._stream = mode == "stream"
         self._new_id = new_id
         self._queue: deque[Call | TextDelta | ThinkingDelta] = deque()

@@ -1,19 +1,13 @@
 """Pure: the `messages` of `/v1/chat`: OpenAI's form, Anthropic's blocks, and what our own answers look like."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import msgspec
 
 from herdr.pool.protocols.json_text import as_object
 from herdr.pool.protocols.openai.content import ImageUrl, image_at
-from herdr.pool.protocols.openai.messages import written_text
+from herdr.pool.protocols.openai.conversation import conversation, role_of
+from herdr.pool.protocols.openai.messages import CalledFunction, written_text
 from herdr.pool.protocols.reading import given, missing_field, refuse, shown
 from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
-
-_ROLES: Mapping[str, Role] = MappingProxyType(
-    {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-)
 
 
 class Source(msgspec.Struct):
@@ -40,13 +34,6 @@ class Block(msgspec.Struct):
     is_error: bool | None = None
 
 
-class CalledFunction(msgspec.Struct):
-    """Which function was called, in OpenAI's form."""
-
-    name: str
-    arguments: msgspec.Raw = msgspec.Raw(b'""')
-
-
 class Call(msgspec.Struct):
     """A tool call, in OpenAI's form or as our own answers have it."""
 
@@ -69,31 +56,13 @@ class ChatMessage(msgspec.Struct):
 
 def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
     """Return the conversation; tool messages in a row become one user message. Raises InvalidInput."""
-    if not messages:
-        raise refuse(
-            "messages", 'Expected at least one message, as in [{"role": "user", "content": "Hello"}].'
-        )
-    found: list[Message] = []
-    results: list[Part] = []
-    for i, message in enumerate(messages):
-        at = f"messages[{i}]"
-        if message.role == "tool":
-            results.append(_result_message(message, at))
-            continue
-        if results:
-            found.append(Message("user", tuple(results)))
-            results.clear()
-        found.append(_message(message, at))
-    if results:
-        found.append(Message("user", tuple(results)))
-    return tuple(found)
+    return conversation(messages, _message)
 
 
-def _message(message: ChatMessage, at: str) -> Message:
-    role = _ROLES.get(message.role)
-    if role is None:
-        known = ", ".join([*_ROLES, "tool"])
-        raise refuse(f"{at}.role", f"Unknown role {shown(message.role)}; it must be one of {known}.")
+def _message(message: ChatMessage, at: str) -> Message | ToolResult:
+    if message.role == "tool":
+        return _result_message(message, at)
+    role = role_of(message.role, f"{at}.role")
     parts = _parts(message.content, f"{at}.content", role)
     if role == "assistant":
         thinking = message.thinking or message.reasoning_content

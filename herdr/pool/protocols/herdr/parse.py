@@ -7,22 +7,21 @@ import msgspec
 
 from herdr.pool.protocols.herdr.messages import ChatMessage, messages_of
 from herdr.pool.protocols.openai.parse import token_limit
-from herdr.pool.protocols.openai.tools import NO_PARAMETERS, ChatFormat, format_of
+from herdr.pool.protocols.openai.sampling import SamplingFields, sampling_of
+from herdr.pool.protocols.openai.tools import (
+    NO_PARAMETERS,
+    ChatFormat,
+    Function,
+    FunctionName,
+    format_of,
+    tool_of,
+)
 from herdr.pool.protocols.reading import decode_body, given, missing_field, object_text, refuse, shown
-from herdr.pool.request import ChatRequest, Message, Sampling, Text, Tool, ToolChoice
+from herdr.pool.request import ChatRequest, Message, Text, Tool, ToolChoice
 
 DEFAULT_MODEL = "default"  # no model of that name has to exist: an unknown name means the default backend
 NAME_MAX = 128  # characters of an agent's, a session's or a route's name, as in events
 PRIORITIES = range(10)
-
-
-class Function(msgspec.Struct):
-    """A function, in OpenAI's form."""
-
-    name: str
-    description: str | None = None
-    parameters: msgspec.Raw = msgspec.Raw()
-    strict: bool | None = None
 
 
 class ChatTool(msgspec.Struct):
@@ -37,18 +36,12 @@ class ChatTool(msgspec.Struct):
     strict: bool | None = None
 
 
-class ToolName(msgspec.Struct):
-    """Which function."""
-
-    name: str
-
-
 class Choice(msgspec.Struct):
     """`tool_choice` as an object, in either form."""
 
     type: str = "auto"
     name: str | None = None
-    function: ToolName | None = None
+    function: FunctionName | None = None
 
 
 class Thought(msgspec.Struct):
@@ -57,7 +50,7 @@ class Thought(msgspec.Struct):
     type: str = "enabled"
 
 
-class ChatBody(msgspec.Struct):
+class ChatBody(SamplingFields, kw_only=True):
     """What is read of a body."""
 
     messages: list[ChatMessage]
@@ -71,14 +64,6 @@ class ChatBody(msgspec.Struct):
     tools: list[ChatTool] | None = None
     tool_choice: Choice | str | None = None
     parallel_tool_calls: bool | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    seed: int | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    stop: list[str] | str | None = None
     response_format: ChatFormat | None = None
     thinking: Thought | bool | None = None
     effort: str | None = None
@@ -101,7 +86,7 @@ def parse(body: bytes) -> ChatRequest:
         messages=messages,
         tools=_tools(asked.tools or []),
         tool_choice=_choice(asked.tool_choice, asked.parallel_tool_calls is not False),
-        sampling=_sampling(asked),
+        sampling=sampling_of(asked),
         response_format=format_of(asked.response_format),
         max_tokens=token_limit(asked.max_tokens, "max_tokens"),
         thinking=asked.thinking.type != "disabled" if isinstance(asked.thinking, Thought) else asked.thinking,
@@ -123,20 +108,6 @@ def _name(name: str | None, at: str) -> str | None:
     return name
 
 
-def _sampling(asked: ChatBody) -> Sampling:
-    stop = [asked.stop] if isinstance(asked.stop, str) else asked.stop or []
-    return Sampling(
-        temperature=asked.temperature,
-        top_p=asked.top_p,
-        top_k=asked.top_k,
-        min_p=asked.min_p,
-        seed=asked.seed,
-        presence_penalty=asked.presence_penalty,
-        frequency_penalty=asked.frequency_penalty,
-        stop=tuple([text for text in stop if text]),
-    )
-
-
 def _tools(tools: list[ChatTool]) -> tuple[Tool, ...]:
     found = [_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools)]
     return tuple([tool for tool in found if tool is not None])
@@ -147,16 +118,12 @@ def _tool(tool: ChatTool, at: str) -> Tool | None:
     if tool.type not in (None, "function", "custom"):
         return None
     if tool.function is not None:
-        inner = tool.function
-        schema = inner.parameters
-        name, description, strict, at = inner.name, inner.description, inner.strict, f"{at}.function"
-    elif tool.name is not None:
-        schema = tool.input_schema if given(tool.input_schema) else tool.parameters
-        name, description, strict = tool.name, tool.description, tool.strict
-    else:
+        return tool_of(tool.function, f"{at}.function")
+    if tool.name is None:
         raise missing_field(f"{at}.name")
+    schema = tool.input_schema if given(tool.input_schema) else tool.parameters
     parameters = object_text(schema, f"{at}.parameters") if given(schema) else NO_PARAMETERS
-    return Tool(name, description or "", parameters, strict)
+    return Tool(tool.name, tool.description or "", parameters, tool.strict)
 
 
 _MODES: Mapping[str, Literal["auto", "any", "none"]] = {

@@ -1,21 +1,15 @@
 """Pure: the `messages` of a chat completion."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from herdr.pool.protocols.json_text import as_object
 from herdr.pool.protocols.openai.content import Content, parts_of
-from herdr.pool.protocols.reading import decode, given, missing_field, refuse, shown
-from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
+from herdr.pool.protocols.openai.conversation import conversation, role_of
+from herdr.pool.protocols.reading import decode, given, missing_field
+from herdr.pool.request import Image, Message, Text, Thinking, ToolResult, ToolUse
 
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-}
 _encode = msgspec.json.Encoder().encode
 _string = msgspec.json.Decoder(str)
 
@@ -59,22 +53,7 @@ class ChatMessage(msgspec.Struct):
 
 def messages_of(messages: list[ChatMessage]) -> tuple[Message, ...]:
     """Return the conversation; tool messages in a row become one user message. Raises InvalidInput."""
-    if not messages:
-        raise refuse("messages", "Expected at least one message.")
-    found: list[Message] = []
-    results: list[Part] = []
-    for i, message in enumerate(messages):
-        at = f"messages[{i}]"
-        if message.role in ("tool", "function"):
-            results.append(_result(message, at))
-            continue
-        if results:
-            found.append(Message("user", tuple(results)))
-            results.clear()
-        found.append(_message(message, at))
-    if results:
-        found.append(Message("user", tuple(results)))
-    return tuple(found)
+    return conversation(messages, _message)
 
 
 def written_text(arguments: msgspec.Raw, at: str) -> str:
@@ -90,11 +69,10 @@ def plain_input(text: str) -> str:
     return _encode({"input": text}).decode()
 
 
-def _message(message: ChatMessage, at: str) -> Message:
-    role = _ROLES.get(message.role)
-    if role is None:
-        known = ", ".join([*_ROLES, "tool"])
-        raise refuse(f"{at}.role", f"Unknown role {shown(message.role)}; it must be one of {known}.")
+def _message(message: ChatMessage, at: str) -> Message | ToolResult:
+    if message.role in ("tool", "function"):
+        return _result(message, at)
+    role = role_of(message.role, f"{at}.role")
     said = parts_of(message.content, f"{at}.content")
     if role != "assistant":
         return Message(role, said)

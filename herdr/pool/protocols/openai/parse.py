@@ -3,6 +3,7 @@
 import msgspec
 
 from herdr.pool.protocols.openai.messages import ChatMessage, messages_of
+from herdr.pool.protocols.openai.sampling import SamplingFields, sampling_of
 from herdr.pool.protocols.openai.tools import (
     ChatFormat,
     ChatTool,
@@ -12,7 +13,7 @@ from herdr.pool.protocols.openai.tools import (
     tools_of,
 )
 from herdr.pool.protocols.reading import decode_body, refuse
-from herdr.pool.request import ChatRequest, Sampling
+from herdr.pool.request import ChatRequest
 
 
 class StreamOptions(msgspec.Struct):
@@ -27,7 +28,7 @@ class TemplateArguments(msgspec.Struct):
     enable_thinking: bool | None = None
 
 
-class ChatBody(msgspec.Struct, kw_only=True):
+class ChatBody(SamplingFields, kw_only=True):
     """What is read of a body; other fields are ignored."""
 
     model: str = ""
@@ -38,14 +39,6 @@ class ChatBody(msgspec.Struct, kw_only=True):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     n: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    seed: int | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    stop: list[str] | str | None = None
     response_format: ChatFormat | None = None
     reasoning_effort: str | None = None
     chat_template_kwargs: TemplateArguments | None = None
@@ -70,7 +63,7 @@ def parse(body: bytes) -> ChatRequest:
         messages=messages_of(asked.messages),
         tools=tools_of(asked.tools or []),
         tool_choice=choice_of(asked.tool_choice, asked.parallel_tool_calls),
-        sampling=_sampling(asked),
+        sampling=sampling_of(asked),
         response_format=format_of(asked.response_format),
         max_tokens=_max_tokens(asked),
         thinking=thinking,
@@ -87,11 +80,14 @@ def thinking_of(effort: str | None) -> tuple[bool | None, str | None]:
 
 
 def token_limit(limit: int | None, at: str) -> int | None:
-    """Return a limit of the answer; -1 is how local servers' clients write that there is none."""
+    """Return a limit of the answer; -1 is how local servers' clients write that there is none.
+
+    0 asks for no answer: the prompt is only evaluated, so that the next call finds it warm.
+    """
     if limit is None or limit == -1:
         return None
-    if limit < 1:
-        raise refuse(at, f"Expected at least 1, got {limit}; leave it out for the default.")
+    if limit < 0:
+        raise refuse(at, f"Expected 0 or more, got {limit}; leave it out for the default.")
     return limit
 
 
@@ -99,17 +95,3 @@ def _max_tokens(asked: ChatBody) -> int | None:
     if asked.max_completion_tokens is not None:
         return token_limit(asked.max_completion_tokens, "max_completion_tokens")
     return token_limit(asked.max_tokens, "max_tokens")
-
-
-def _sampling(asked: ChatBody) -> Sampling:
-    stop = [asked.stop] if isinstance(asked.stop, str) else asked.stop or []
-    return Sampling(
-        temperature=asked.temperature,
-        top_p=asked.top_p,
-        top_k=asked.top_k,
-        min_p=asked.min_p,
-        seed=asked.seed,
-        presence_penalty=asked.presence_penalty,
-        frequency_penalty=asked.frequency_penalty,
-        stop=tuple([text for text in stop if text]),
-    )

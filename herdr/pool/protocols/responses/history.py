@@ -9,7 +9,7 @@ from herdr.pool.protocols.carried import unpack
 from herdr.pool.protocols.json_text import as_object
 from herdr.pool.protocols.openai.content import Content, ContentPart, parts_of
 from herdr.pool.protocols.openai.messages import plain_input, written_text
-from herdr.pool.protocols.reading import decode, missing_field, refuse, shown
+from herdr.pool.protocols.reading import decode, missing_field, one_of
 from herdr.pool.protocols.responses.tools import flat_name, kind_decoder
 from herdr.pool.request import Image, Message, Part, Role, Text, Thinking, ToolResult, ToolUse
 
@@ -112,10 +112,7 @@ def messages_of(items: list[msgspec.Raw]) -> list[Message]:
 
 def _message(raw: msgspec.Raw, at: str) -> tuple[Turn, tuple[Part, ...]]:
     item = decode(_message_decoder, raw, at)
-    turn = _TURNS.get(item.role)
-    if turn is None:
-        known = ", ".join(_TURNS)
-        raise refuse(f"{at}.role", f"Unknown role {shown(item.role)}; it must be one of {known}.")
+    turn = one_of(item.role, _TURNS, f"{at}.role", "role")
     return turn, parts_of(item.content, f"{at}.content", keep_unknown=True)
 
 

@@ -49,7 +49,6 @@ def test_a_request_of_the_least() -> None:
     request = anthropic.parse(b'{"messages":[{"role":"user","content":"hi"}]}')
     assert (request.model, request.max_tokens, request.stream) == ("", None, False)
     assert request.sampling == Sampling() and request.tool_choice == ToolChoice()
-    assert anthropic.parse_count(b'{"messages":[{"role":"user","content":"hi"}]}') == request
 
 
 @pytest.mark.parametrize(
@@ -164,31 +163,15 @@ def test_the_session_in_the_user_id(user: str, session: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (b"", "not valid JSON"),
-        (b"{", "not valid JSON"),
-        (b"hello", "not valid JSON"),
-        (b'{"messages":[{"role":"user","content":"hi"}]} x', "not valid JSON"),
-        (b'{"messages":[{"role":"user","content":"\xff"}]}', "not UTF-8"),
-        (
-            b'{"messages":[{"role":"user","content":"a"}],"tools":[{"name":"n","input_schema":{"a":"\xe6\xb8"}}]}',
-            "not UTF-8",
-        ),
-        (b'{"x":' + b"[" * 100_000, "nested too deeply"),
-        (b'{"x":' * 100_000, "nested too deeply"),
-        (
-            b'{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":' + b'{"a":' * 100_000,
-            "nested too deeply",
-        ),
-        (b"[]", "send a JSON object"),
-        (b"null", "send a JSON object"),
-        (b'"x"', "send a JSON object"),
-    ],
+    "written", [b'{"a":' * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}]}]}"]
 )
-def test_what_is_no_body_is_refused(body: bytes, said: str) -> None:
+def test_arguments_nested_too_deeply_are_refused(written: bytes) -> None:
+    body = (
+        b'{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":'
+        + written
+    )
     field, message = refusal(body)
-    assert field == "" and said in message
+    assert field == "" and "nested too deeply" in message
 
 
 @pytest.mark.parametrize(
@@ -204,7 +187,6 @@ def test_what_is_no_body_is_refused(body: bytes, said: str) -> None:
         ({"messages": [{"role": "user", "content": {"type": "text"}}]}, "messages[0].content", "got object"),
         ({"messages": [{"role": "user", "content": ["hi"]}]}, "messages[0].content[0]", "a content block"),
         ({"messages": [*HI, {"role": "tool", "content": "x"}]}, "messages[1].role", "Unknown role 'tool'"),
-        ({"messages": [*HI, {"role": "x" * 999, "content": "x"}]}, "messages[1].role", "Unknown role"),
         ({"messages": [{"role": 5, "content": "x"}]}, "messages[0].role", "user, assistant or system"),
         ({"model": 7}, "model", "a string"),
         ({"system": 7}, "system", "a string or a list"),

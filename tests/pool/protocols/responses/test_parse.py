@@ -385,20 +385,9 @@ def test_other_fields(fields: dict[str, Any], attribute: str, value: object) -> 
     assert getattr(parse(**fields), attribute) == value
 
 
-DEEP = b"[" * 100_000 + b"]" * 100_000
-
-
 @pytest.mark.parametrize(
     ("sent", "field", "says"),
     [
-        (b"", "", "JSON"),
-        (b"nonsense", "", "JSON"),
-        (b"[]", "", "object"),
-        (b'{"model":"m","input":"\xff"}', "", "UTF-8"),
-        (b'{"model":"m","input":[{"type":"message","role":"user","content":"\xc3"}]}', "", "UTF-8"),
-        (b'{"model":"m","input":' + DEEP + b"}", "", "nested"),
-        (b'{"model":"m","input":"x","metadata":' + DEEP + b"}", "", "nested"),
-        (b'{"model":"m"}', "input", "missing"),
         (body(input=5), "input", "got int"),
         (body(input=""), "input", "at least one"),
         (body(input=[]), "input", "at least one"),
@@ -406,7 +395,6 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (body(input=["hi"]), "input[0]", "got str"),
         (body(input=[{"type": 5}]), "input[0].type", "got int"),
         (body(input=[{"type": "message", "content": "x"}]), "input[0].role", "missing"),
-        (body(input=[USER, {"type": "message", "role": "robot", "content": "x"}]), "input[1].role", "robot"),
         (body(input=[{"role": "user", "content": 5}]), "input[0].content", "got int"),
         (
             body(input=[{"role": "user", "content": [{"type": "input_text"}]}]),
@@ -442,7 +430,6 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         ),
         (body(tool_choice="perhaps"), "tool_choice", "perhaps"),
         (body(tool_choice={"type": "function"}), "tool_choice.name", "missing"),
-        (body(max_output_tokens=0), "max_output_tokens", "at least 1"),
         (body(reasoning="high"), "reasoning", "got str"),
         (body(text={"format": {"type": "xml"}}), "text.format.type", "xml"),
         (body(text={"format": {"type": "json_schema", "name": "n"}}), "text.format.schema", "object"),
