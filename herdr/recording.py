@@ -12,6 +12,7 @@ import msgspec
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock, rfc3339
 from herdr.errors import LogUnavailable
+from herdr.pool.identity import clean
 from herdr.pool.numbers import Numbers
 from herdr.pool.records import Audit, CallRecord, events_of
 from herdr.pool.run import Outcome
@@ -84,7 +85,7 @@ class Recording:
             route=caller.route,
             priority=caller.priority,
             backend=outcome.backend,
-            model=canonical.request.model,
+            model=clean(canonical.request.model) or "",
             slot=outcome.slot,
             queue_ms=since_arrival(outcome.placed),
             first_token_ms=since_arrival(outcome.first_token),

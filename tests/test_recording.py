@@ -242,7 +242,6 @@ async def test_full_records_stay_within_an_event() -> None:
         assert max(len(event.body) for event in await log.read((0, 0, 0), 1000, 2**30)) < 1024 * 1024
 
 
-@pytest.mark.xfail(strict=True, reason="a client may name a model as long as it likes")
 async def test_a_models_name_makes_no_large_record() -> None:
     asked = inquiry()
     canonical = msgspec.structs.replace(

@@ -9,7 +9,7 @@ from herdr.errors import StartupError
 
 _LIKENESS_MIN = 0.6  # what difflib's get_close_matches takes as close
 _TIE = 0.02  # two names this near to each other in likeness are both named
-_CREDENTIALS = re.compile(r"//[^/\s]*@")  # of an address: what is told ends up in logs
+_CREDENTIALS = re.compile(r"[^\s/]*:\S*@|\?\S*")  # of an address: what is told ends up in logs
 _GOT_LENGTH_MAX = 60  # characters of a wrong value that are shown
 
 
@@ -67,7 +67,7 @@ def got(value: object) -> str:
         case int() | float():
             return f"the number {value}"
         case str():
-            value = _CREDENTIALS.sub("//…@", value)
+            value = _CREDENTIALS.sub("…", value)
             shown = value if len(value) <= _GOT_LENGTH_MAX else value[:_GOT_LENGTH_MAX] + "…"
             return f"the text {shown!r}"
         case dict():

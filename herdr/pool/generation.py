@@ -124,5 +124,5 @@ class Reader:
         if not generation.ended or self._position < len(generation.chunks):
             return False
         if generation.failure is not None:
-            raise generation.failure
+            raise generation.failure.again()
         return True

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -54,13 +54,13 @@ class Line:
 
     def start(self) -> None:
         """Begin to look after the backend."""
-        self._lookout.start(self._found, self._refuse_all)
+        self._lookout.start(self._found, self._refuse)
 
     async def stop(self) -> None:
         """Turn everybody away who still waits."""
         if self._timer is not None:
             self._timer.cancel()
-        self._refuse_all(stopping())
+        self._refuse(stopping())
         await self._lookout.stop()
         for task in self._settling:
             task.cancel()
@@ -103,6 +103,8 @@ class Line:
             elif waiting.done() and not waiting.cancelled() and waiting.exception() is None:
                 self.give_back(waiting.result())  # it was called up in the same turn of the loop
             raise
+        finally:
+            del waiting  # it may hold an error, whose frames hold it
 
     def _is_silent(self) -> bool:
         return not self._placed and self._lookout.is_silent()
@@ -158,7 +160,7 @@ class Line:
         self.schedule.pause(self._clock.monotonic() + seconds)
         _log.warning("%s asks everybody to wait for %.3g s", self.backend.name, seconds)
         until = self.schedule.paused_until
-        self._refuse([call for call, w in self._waiting.items() if w.deadline < until], self._quota_used())
+        self._refuse(self._quota_used(), [c for c, w in self._waiting.items() if w.deadline < until])
         self.decide()
 
     def _quota_used(self) -> ModelError:
@@ -182,15 +184,13 @@ class Line:
 
     def _turn_away(self, calls: Sequence[str], now: float) -> None:
         name = self.backend.name
-        why = {
-            "starting": f"the backend {name} has not been ready",
-            "paused": f"the backend {name} has asked everybody to wait",
-        }.get(self.state, f"no slot of the backend {name} was free")
+        was_ready = self._lookout.state == "ready"
+        why = f"no slot of the backend {name} was free" if was_ready else f"the backend {name} was not ready"
         detail = (
             f"{why} for {self._queue_timeout_s:g} s, and {len(self._waiting)} calls wait; ask again after "
             "Retry-After, or see GET /v1/pool"
         )
-        self._refuse(calls, ModelError("queue_timeout", detail, self.schedule.retry_after(now)))
+        self._refuse(ModelError("queue_timeout", detail, self.schedule.retry_after(now)), calls)
 
     def _found(self, is_new: bool) -> None:
         if is_new:
@@ -200,11 +200,9 @@ class Line:
             self.schedule.forget_all()
         self.decide()
 
-    def _refuse_all(self, error: ModelError) -> None:
-        self._refuse(list(self._waiting), error)
-
-    def _refuse(self, calls: Iterable[str], error: ModelError) -> None:
-        for call in calls:
+    def _refuse(self, error: ModelError, calls: Sequence[str] | None = None) -> None:
+        """Turn calls away, by default all that wait."""
+        for call in list(self._waiting) if calls is None else calls:
             self.schedule.leave(call)
             waiting = self._waiting.pop(call).called
             if not waiting.done():

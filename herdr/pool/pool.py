@@ -141,7 +141,7 @@ class Pool:
         self._all.discard(running)
         self._unlist(running)
         failure = running.generation.failure
-        if failure is not None and failure.code == "queue_timeout":
+        if failure is not None and failure.code in ("queue_timeout", "rate_limited"):
             self._turned_away[retry_key(running.key, running.agent)] = running.run.terms.ordered_by
             if len(self._turned_away) > RETRIES_KEPT:
                 self._turned_away.popitem(last=False)

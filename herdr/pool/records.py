@@ -14,7 +14,8 @@ from herdr.pool.turns import TEXT_MAX, bounded
 
 Audit = Literal["full", "turns", "metadata"]
 
-PROMPT_MAX = 6 * TEXT_MAX  # bytes of a recorded prompt, or of recorded calls; an event may have 1 MiB
+PROMPT_MAX = 12 * TEXT_MAX  # bytes of a recorded prompt; an event may have 1 MiB
+CALLS_MAX = 3 * TEXT_MAX  # bytes of recorded calls, beside two texts of TEXT_MAX characters at 6 bytes each
 
 
 class CallRecord(msgspec.Struct, frozen=True):
@@ -96,7 +97,7 @@ def events_of(
         if audit == "full":
             turn["thinking"] = bounded(answer["thinking"])
             calls = msgspec.json.encode(answer["tool_calls"])
-            turn["tool_calls"] = msgspec.Raw(calls) if len(calls) <= PROMPT_MAX else _too_long(calls)
+            turn["tool_calls"] = msgspec.Raw(calls) if len(calls) <= CALLS_MAX else _too_long(calls)
         events.append(RecordEvent("session.message", turn, session, background=True))
     return events
 

@@ -102,25 +102,28 @@ class Run:
         """Whether the backend has said anything that a client may have seen."""
         self._work: asyncio.Task[None] | None = None
         self._stopped_by: ModelError | None = None
+        self._is_finishing = False
 
     async def __call__(self) -> None:
         """Run to the end, which is always recorded; failures end up in the generation. Never cancel it: `stop`."""
         if self._stopped_by is None:
             self._work = asyncio.create_task(self._try_lines())
             await asyncio.wait({self._work})
+        self._is_finishing = True
         await self._finish(self._failure())
 
     def stop(self, why: ModelError) -> None:
         """Give up what is under way; a call whose answer is complete already ends as it would have."""
-        if self._stopped_by is None and (self._work is None or not self._work.done()):
+        if self._stopped_by is None and not self._is_finishing:
             self._stopped_by = why
             if self._work is not None:
                 self._work.cancel()
 
     def _failure(self) -> ModelError | None:
-        if self._work is None or self._work.cancelled():
-            return self._stopped_by or self._mistake(None)
-        mistake = self._work.exception()
+        work, self._work = self._work, None  # an exception holds its frames, and they this run
+        if work is None or work.cancelled():
+            return self._stopped_by or _mistake(self._generation.call, None)
+        mistake = work.exception()
         if mistake is None:
             ended = self._end is not None
             return None if ended else ModelError("backend_failed", "the answer ended without saying why")
@@ -128,11 +131,7 @@ class Run:
             caller = self._inquiry.caller
             _log.warning("call %s of %s: %s", self._generation.call, caller.shown, mistake.detail)
             return mistake.again()
-        return self._mistake(mistake)
-
-    def _mistake(self, mistake: BaseException | None) -> ModelError:
-        _log.error("call %s ended as it never should", self._generation.call, exc_info=mistake)
-        return ModelError("internal", "the gateway made a mistake; its log says which")
+        return _mistake(self._generation.call, mistake)
 
     def promote(self, priority: int) -> None:
         """Somebody more urgent waits for the same answer."""
@@ -318,3 +317,8 @@ class Run:
         if start is None or start.evicted is not None or not start.held_chain:
             return None
         return first_change(start.held_chain, canonical.chain)
+
+
+def _mistake(call: str, error: BaseException | None) -> ModelError:
+    _log.error("call %s ended as it never should", call, exc_info=error)
+    return ModelError("internal", "the gateway made a mistake; its log says which")

@@ -44,10 +44,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 class _Run:
     """A call that runs."""
 
-    __slots__ = ("has_evicted", "is_doubtful", "route", "slot", "started")
+    __slots__ = ("has_evicted", "is_doubtful", "route", "slot", "started", "was_content_of")
 
     def __init__(self, slot: Slot, route: str, started: float, has_evicted: bool) -> None:
         self.slot = slot
+        self.was_content_of = slot.content_of
         self.route = route
         self.started = started
         self.has_evicted = has_evicted
@@ -185,15 +186,16 @@ class Schedule:
     ) -> None:
         self._slots.hold(slot, conversation, ask.route, now)
         self._slots.start(slot, ask.call, now)
-        slot.content_of = conversation
         self._shares.count(ask.route, 1)
         self._running[ask.call] = _Run(slot, ask.route, now, has_evicted)
+        slot.content_of = conversation
 
     def give_back(self, call: str, now: float) -> None:
         """Free the slot of a call that the backend refused before anything ran: its content is as it was."""
         run = self._running.get(call)
         if run is not None:
             slot = run.slot
+            slot.content_of = run.was_content_of
             self.finish(call, now, chain=slot.chain, tokens=slot.tokens, keeps=not run.has_evicted)
 
     def finish(

@@ -152,7 +152,7 @@ class ModelStream:
     async def _look_on(self, reader: Reader) -> None:
         """Wait for news of an answer of which nothing can be written yet; raises ModelError."""
         if reader.generation.failure is not None:
-            raise reader.generation.failure
+            raise reader.generation.failure.again()
         if self._streams.stopping:
             raise stopping()
         await reader.moved()

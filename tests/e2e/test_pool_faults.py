@@ -110,7 +110,7 @@ def test_a_server_that_refuses(
         assert answer.headers["request-id"] == f"req_{answer.headers['x-herdr-call']}"
         assert ("retry-after" in answer.headers) == (status == 503)
         assert error_of(gateway, asking) not in (None, "internal")
-    assert says in told(gateway)
+    wait_until(lambda: says in told(gateway), "the log to say why")
 
 
 @each

@@ -20,6 +20,7 @@ from model_gateway import (
     wait_for_queue,
     wait_for_rest,
 )
+from wire import wait_until
 
 HELLO = Script(["Hel", "lo", "!"])
 each = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
@@ -158,6 +159,24 @@ def test_who_waits_for_a_shared_answer_is_told_of_its_failure_too(
         fake.release()
         for client, (events, stream) in zip(CLIENTS, seen, strict=True):
             assert client.failure([*events, *stream])
+
+
+def test_a_slot_is_not_free_because_the_server_does_not_say(gateway: GatewayProcess, fake: FakeLlama) -> None:
+    fake.linger_s = None
+    fake.hold(after=1)
+    asking = CHAT.ask(gateway, "cut")
+    until_heard(asking, CHAT)
+    request, before = last(fake), fake.asked["/slots"]
+    fake.loading = True  # every question gets a 503
+    asking.leave()
+    fake.until(lambda: request.state == "cancelled")
+    wait_until(lambda: fake.asked["/slots"] >= before + 2, "the gateway to ask again")
+    fake.loading = False
+    fake.release()
+    assert slots(gateway)[request.slot or 0]["state"] == "busy"
+    assert CHAT.whole(gateway, "going on")["slot"] != request.slot
+    fake.let_go()
+    wait_for_rest(gateway)
 
 
 def test_an_answer_that_the_gateway_ends_has_its_slot_until_the_server_is_done(

@@ -29,7 +29,7 @@ SERVERS = {  # each test has a server of its own behind the one gateway, so that
     "several": 4,
     "cloud": 4,
 }
-HASTY = {"timeout": 1, "again": 1, "hasty": 2, "quota": 4}
+HASTY = {"timeout": 1, "again": 1, "once": 1, "hasty": 2, "quota": 4}
 QUEUE_S = 2  # of the hasty gateway
 EACH = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 
@@ -168,6 +168,19 @@ def test_who_comes_back_has_its_old_place(desk: Desk) -> None:
     desk.fake.release()
     assert [heard(one) for one in (running, younger, again)] == ["Hello!"] * 3
     assert desk.texts() == ["running", "patient", "younger"]
+
+
+@at("once")
+def test_an_old_place_is_good_for_one_return(desk: Desk) -> None:
+    running = desk.run("running")
+    assert desk.ask("patient").answer().status == 503
+    desk.fake.release()
+    assert heard(running) == heard(desk.ask("patient")) == "Hello!"
+    desk.fake.hold(after=0)
+    asking = [desk.run("running again"), desk.queue("younger"), desk.queue("patient")]
+    desk.fake.release()
+    assert [heard(one) for one in asking] == ["Hello!"] * 3
+    assert desk.texts() == ["running", "patient", "running again", "younger", "patient"]
 
 
 # -- slots and shares ---------------------------------------------------------------------------------------

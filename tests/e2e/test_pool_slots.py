@@ -294,7 +294,7 @@ def test_a_server_that_says_restored_and_did_not_is_not_trusted_again(house: Hou
     assert house.newest_cached == 0
     wait_for_rest(house.gateway, house.name)
     assert backend(house.gateway, house.name)["restores"] is False
-    assert "liar restored" in told(house.gateway)
+    wait_until(lambda: "liar restored" in told(house.gateway), "the log to say so")
     two.say("again")
     one.say("and again")
     assert len(house.fake.actions) == 3, "it was asked to save or to restore again"

@@ -172,7 +172,6 @@ def test_a_slow_reader_holds_up_nobody() -> None:
     run(main(), VirtualClock())
 
 
-@pytest.mark.xfail(strict=True, reason="Reader.finished raises the failure that the generation keeps")
 def test_a_failure_that_was_read_keeps_nothing_alive() -> None:
     def read() -> "weakref.ref[Generation]":
         it = making()

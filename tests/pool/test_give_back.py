@@ -83,7 +83,6 @@ def test_after_a_restart_there_is_nothing_to_give_back() -> None:
     assert view(it, 3.0) == ("free", None, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="give_back leaves the slot's content to the one who was refused")
 @pytest.mark.parametrize("comes", ["b", "c"])
 def test_what_was_not_overwritten_is_still_its_owners(comes: str) -> None:
     it = plan(spill=True)

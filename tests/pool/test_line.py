@@ -118,7 +118,7 @@ def test_why_it_waited() -> None:
     it = Counter()
 
     async def main() -> None:
-        with pytest.raises(ModelError, match="has not been ready for 30 s"):
+        with pytest.raises(ModelError, match="was not ready for 30 s"):
             await it.line.enter(it.ask())
         await it.line.stop()
 

@@ -587,12 +587,9 @@ class Headers(dict[str, str]):
 
 
 BADLY = ("fails", "refused", "away", "stays away", "leaves", "times out", "quota")
-KEPT = pytest.mark.xfail(
-    strict=True, reason="Run._work and Line.enter's future hold errors whose frames hold them"
-)
 
 
-@pytest.mark.parametrize("how", ["ends", *(pytest.param(how, marks=KEPT) for how in BADLY)])
+@pytest.mark.parametrize("how", ["ends", *BADLY])
 def test_a_call_that_is_over_is_forgotten_without_the_collector(how: str) -> None:
     answers = {
         "fails": failing("backend_failed", TextDelta("x")),

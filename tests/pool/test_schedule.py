@@ -473,10 +473,9 @@ def test_a_backend_that_does_not_restore_is_not_asked_again() -> None:
     assert plan.snapshot(0.0).restores
     plan.restore_failed()
     assert run(plan, ask("c1", "b"), 1.0).save is None
-    plan.forget_all()
-    run(plan, ask("c2", "a"), 2.0)
-    assert run(plan, ask("c3", "b"), 3.0).save is None, "a restart does not mend a model"
     assert not plan.snapshot(0.0).restores
+    plan.forget_all()
+    assert plan.snapshot(0.0).restores, "another server, maybe with another model"
 
 
 def test_files_that_nobody_confirmed_make_room_when_their_call_ends() -> None:

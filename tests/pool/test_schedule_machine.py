@@ -80,7 +80,7 @@ class Watched:
         self.files: dict[int, tuple[bytes, ...]] = {}
         self.content: dict[int, tuple[Conversation, tuple[bytes, ...], int]] = {}
         self.paused_until = 0.0
-        self.restores = spill and sticky
+        self.can_restore = self.restores = spill and sticky
         self.fates: Counter[str] = Counter()
         self.seen: Counter[str] = Counter()
         self.is_sound = True
@@ -266,6 +266,7 @@ class Watched:
     def forget(self) -> None:
         for books in (self.warm, self.writing, self.files, self.content):
             books.clear()
+        self.restores = self.can_restore  # of the new server nothing is known
 
     def restore_failed(self) -> None:
         self.schedule.restore_failed()

@@ -105,11 +105,12 @@ def test_a_call_that_ends_without_confirming_its_file_has_not_written_it() -> No
     assert len(spill) == 0
 
 
-def test_a_late_refusal_does_not_drop_a_file_that_was_confirmed() -> None:
+def test_a_file_that_is_no_longer_there_is_forgotten() -> None:
     spill = Spill(2, enabled=True)
     number = keep(spill, A)
-    spill.saved(number, ok=False)
     assert restored(spill, A) == number
+    spill.saved(number, ok=False)
+    assert restored(spill, A) is None
 
 
 def test_there_are_at_most_two_files_a_slot_and_the_least_recently_used_is_overwritten() -> None:

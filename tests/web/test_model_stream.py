@@ -400,9 +400,6 @@ class Named(str):
     """A name that can be watched; structs have no weak references of their own."""
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_look_on and Reader.finished raise the failure that the generation keeps"
-)
 @pytest.mark.parametrize("said", [[], [HELLO[1]]], ids=["refused", "in mid stream"])
 def test_a_failed_call_is_forgotten_without_the_collector(said: Sequence[Chunk]) -> None:
     clock = VirtualClock()

@@ -90,17 +90,20 @@ class LlamaCpp:
                 "backend_failed",
                 f"{self.url}/props is not that of a llama.cpp server; for another server set kind: openai",
             ) from None
-        restarted = self._is_younger(await self._slots())
+        ended = self._generated  # before we ask: what ends while the answer is on its way is not in it
+        slots = await self._slots()
+        restarted = self._tells_slots and self._is_younger(slots, ended)
         if restarted:
             self._saves = True
         context = props.default_generation_settings.n_ctx or None
         self._sight = Sight(max(1, props.total_slots), context, props.modalities.vision, restarted)
         return self._sight
 
-    def _is_younger(self, slots: list[_Slot]) -> bool:
+    def _is_younger(self, slots: list[_Slot], ended: int) -> bool:
         """Tell whether the server has started anew: it numbers its tasks from 0, and each of ours was one."""
         newest = max((slot.id_task for slot in slots), default=-1)
-        expected, self._newest_task, self._generated = self._newest_task + self._generated, newest, 0
+        expected, self._newest_task = self._newest_task + ended, newest
+        self._generated = 0
         self._looks += 1
         self._numbers_tasks = self._numbers_tasks or newest >= 0
         return self._numbers_tasks and newest < expected

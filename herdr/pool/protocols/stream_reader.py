@@ -46,7 +46,7 @@ class StreamReader:
         out: list[Chunk] = []
         if self.ended:
             return out
-        if not self._begun and len(self._head) < _HEAD_MAX:
+        if len(self._head) < _HEAD_MAX:
             self._head += data[:_HEAD_MAX]
         try:
             for event, payload in self._sse.feed(data):

@@ -36,6 +36,7 @@ def test_half_a_surrogate_is_no_json() -> None:
     [
         (b'{"a":1}', b'{"a":1}'),
         (b'{\r\n"a":\n1}', b'{  "a": 1}'),
+        (b'{\r"a":1}', b'{ "a":1}'),
         ('{"ä":"a\x85b\u2028c\u2029d"}'.encode(), '{"ä":"a\\u0085b\\u2028c\\u2029d"}'.encode()),
     ],
 )

@@ -222,6 +222,15 @@ def test_a_prompt_that_is_too_long_by_nobody_knows_how_much() -> None:
     assert failure.detail.startswith("prompt is too long")
 
 
+@pytest.mark.parametrize(
+    ("status", "code"), [(429, "rate_limited"), (503, "overloaded"), (404, "unknown_model")]
+)
+def test_a_status_that_says_more_than_the_wording(status: int, code: str) -> None:
+    words = "30,000 input tokens a minute exceed the maximum context length of 20,000"
+    assert refusal(status, body(words), "m").code == code
+    assert refusal(400, body(words), "m").code == "prompt_too_long"
+
+
 def test_half_of_the_numbers_is_not_believed() -> None:
     body = error("exceed_context_size_error", "too much", n_prompt_tokens=5)
     assert refusal(400, body, "claude-x").detail == "prompt is too long: too much"

@@ -387,6 +387,14 @@ def test_a_stream_that_ends_early_is_a_failure(at: int) -> None:
     assert ("before its answer" if at == 0 else "in the middle") in failure[1]
 
 
+@pytest.mark.parametrize("begun", [b"", b":", b"event: message_st", b"event: message_start\ndata: {"])
+def test_half_of_the_first_event_is_still_a_stream(begun: bytes) -> None:
+    assert read([begun]) == (
+        [],
+        ("backend_failed", "the backend closed the connection before its answer began"),
+    )
+
+
 @pytest.mark.parametrize("size", [1, 5000])
 def test_an_error_that_is_no_stream_is_told(size: int) -> None:
     body = b'\n{"type":"error","error":{"type":"overloaded_error","message":"come later"}}'
