@@ -170,9 +170,13 @@ class ModelStream:
         encoder = answering.encoder(answering.opening(reader, place))
         await self._send({"type": "http.response.start", "status": 200, "headers": [*SSE_HEADERS, *headers]})
         try:
-            out = b"" if place.passes_through else encoder.start()
+            out, has_opening = b"", False
             while True:
-                out += self._encoded(encoder, reader.take(), answering, reader, place)
+                chunks = reader.take()
+                if not has_opening and (chunks or not reader.passes_through):
+                    has_opening = True  # a backend that passes through brings its own
+                    out += b"" if reader.passes_through else encoder.start()
+                out += self._encoded(encoder, chunks, answering, reader, place)
                 if reader.finished:
                     await self._write(out, is_last=True)
                     return

@@ -1,12 +1,11 @@
 """The Anthropic API, or a server that speaks it: requests of its own clients pass through as they are."""
 
-from typing import Literal
-
 import msgspec
 
 from herdr.clock import Clock
 from herdr.pool.backend import Emit, Job, run_stream
 from herdr.pool.backends.slotless import Slotless
+from herdr.pool.chunk import ToolCalls
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols.anthropic_backend.body import count_request, messages_body, pass_through, passed_on
 from herdr.pool.protocols.anthropic_backend.decode import MessagesDecoder
@@ -34,10 +33,10 @@ class Anthropic(Slotless):
         clock: Clock,
         model: str | None,
         concurrency: int,
-        tool_calls: Literal["buffer", "stream"],
+        tool_calls: ToolCalls,
     ) -> None:
         super().__init__(upstream, concurrency)
-        self._tool_calls: Literal["buffer", "stream"] = tool_calls
+        self._tool_calls: ToolCalls = tool_calls
         self._clock = clock
         self._model = model
 

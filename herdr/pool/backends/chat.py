@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
+from herdr.pool.chunk import ToolCalls
 from herdr.pool.protocols.backend.body import chat_body
 from herdr.pool.protocols.backend.decode import ChatDecoder
 from herdr.pool.request import ChatRequest
@@ -16,7 +17,7 @@ class Chat:
         kind: Literal["llamacpp", "openai"],
         *,
         model: str | None,
-        tool_calls: Literal["buffer", "stream"],
+        tool_calls: ToolCalls,
         recover: bool,
         lower_schema: bool,
         new_id: Callable[[], str],
