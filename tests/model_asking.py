@@ -22,6 +22,14 @@ class Event(NamedTuple):
         return json.loads(self.data)
 
 
+class Called(NamedTuple):
+    """One tool call in an answer."""
+
+    id: str
+    name: str
+    input: Any
+
+
 class Asking:
     """One request on a connection of its own."""
 

@@ -6,10 +6,10 @@ They share no code with the gateway.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gateway import GatewayProcess
-from model_asking import Asking, Event
+from model_asking import Asking, Called, Event
 from wire import Answer
 
 Json = dict[str, Any]
@@ -19,14 +19,6 @@ WEATHER: Json = {
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
     "required": ["city"],
 }
-
-
-class Called(NamedTuple):
-    """One tool call in an answer."""
-
-    id: str
-    name: str
-    input: Any
 
 
 class Client(ABC):

@@ -118,12 +118,6 @@ class Reader:
         return chunks[position:]
 
     @property
-    def passes_through(self) -> bool:
-        """Whether the chunks are a backend's own events; another backend may still take over before the first."""
-        place = self.generation.place
-        return place is not None and place.passes_through
-
-    @property
     def finished(self) -> bool:
         """Whether nothing is left to be read; raises ModelError when the answer failed."""
         generation = self.generation

@@ -18,7 +18,6 @@ from herdr.pool.identity import Caller
 from herdr.pool.line import Line
 from herdr.pool.schedule import Ask, Start
 
-PAUSE_DEFAULT_S = 5.0  # for a backend that says 429 and not for how long
 PAUSE_MIN_S = 1.0  # some say milliseconds, and mean it for one client
 RETRY_GRACE_S = 0.5  # a call whose deadline is nearer than this does not queue again
 
@@ -178,7 +177,7 @@ class Run:
             is_whole = await line.backend.generate(job, self._emit)
         except ModelError as error:
             if error.code == "rate_limited":
-                error.wait_s = max(PAUSE_MIN_S, error.wait_s or PAUSE_DEFAULT_S)
+                error.wait_s = max(PAUSE_MIN_S, error.wait_s or 0.0)
                 line.pause(error.wait_s)  # they all share the quota
             self._leave_failed(line, start, error)
             raise

@@ -16,6 +16,7 @@ from herdr.web.sse import SSE_HEADERS
 from herdr.web.streams import Streams
 
 FIRST_CHUNK_S = 2.0  # for the backend's status and first words, before the stream is opened with estimates
+SLICE = 64 * 1024  # bytes of one write: who joins late gets all at once, and each write has `send_timeout_s`
 SILENT_S = 1.0  # a poke that comes sooner after a write is news that turned out to be none
 UNPLACED = "none"  # X-Herdr-Slot of a call that has none
 
@@ -27,6 +28,7 @@ class Answering:
         self, dialect: Dialect, request: ChatRequest, inquiry: Inquiry, clock: Clock, error_type: Headers
     ) -> None:
         self.streams = request.stream
+        self._takes_verbatim = inquiry.verbatim is not None
         self.error_type = error_type
         self._dialect = dialect
         self._request = request
@@ -37,6 +39,11 @@ class Answering:
     def waited_ms(self) -> int:
         """Return how long the client has waited so far."""
         return round(1000 * (self._clock.monotonic() - self._arrived))
+
+    def passes_through(self, reader: Reader) -> bool:
+        """Tell whether the backend's own events are for this client; until the first, another may take over."""
+        place = reader.generation.place
+        return self._takes_verbatim and place is not None and place.passes_through
 
     def opening(self, reader: Reader, place: Place) -> Opening:
         """Return what is known when the answer begins."""
@@ -173,9 +180,9 @@ class ModelStream:
             out, has_opening = b"", False
             while True:
                 chunks = reader.take()
-                if not has_opening and (chunks or not reader.passes_through):
+                if not has_opening and (chunks or not answering.passes_through(reader)):
                     has_opening = True  # a backend that passes through brings its own
-                    out += b"" if reader.passes_through else encoder.start()
+                    out += b"" if answering.passes_through(reader) else encoder.start()
                 out += self._encoded(encoder, chunks, answering, reader, place)
                 if reader.finished:
                     await self._write(out, is_last=True)
@@ -205,10 +212,14 @@ class ModelStream:
         )
 
     async def _write(self, block: bytes, *, is_last: bool = False) -> None:
-        self.writing_since = self._streams.now()
-        await self._send({"type": "http.response.body", "body": block, "more_body": not is_last})
-        self.writing_since = None
-        self.written_at = self._streams.now()
+        for at in range(0, max(1, len(block)), SLICE):
+            self.writing_since = self._streams.now()
+            more = not is_last or at + SLICE < len(block)
+            await self._send(
+                {"type": "http.response.body", "body": block[at : at + SLICE], "more_body": more}
+            )
+            self.writing_since = None
+            self.written_at = self._streams.now()
 
     async def _watch_for_leaving(self, receive: Receive, serving: "asyncio.Task[None]") -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -36,9 +36,9 @@ from herdr.pool.chunk import (
     Usage,
     Verbatim,
 )
-from herdr.pool.failures import ModelError
+from herdr.pool.failures import RETRY_AFTER_S, ModelError
 from herdr.pool.generation import Place, Reader
-from herdr.pool.run import PAUSE_DEFAULT_S, PAUSE_MIN_S
+from herdr.pool.run import PAUSE_MIN_S
 
 DONE = End("end_turn", Usage(10, 0, 1))
 
@@ -247,7 +247,7 @@ def test_a_call_that_met_a_quota_has_lost_its_place() -> None:
 
 @pytest.mark.parametrize(
     ("wait_s", "paused_s"),
-    [(0.001, PAUSE_MIN_S), (0.0, PAUSE_DEFAULT_S), (None, PAUSE_DEFAULT_S), (12.0, 12.0)],
+    [(0.001, PAUSE_MIN_S), (0.0, PAUSE_MIN_S), (None, RETRY_AFTER_S), (12.0, 12.0)],
 )
 def test_how_long_a_quota_pauses(wait_s: float | None, paused_s: float) -> None:
     async def main(it: Desk) -> None:
