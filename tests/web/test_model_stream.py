@@ -39,7 +39,13 @@ class Client:
         self.asked = msgspec.structs.replace(request(), stream=streams)
         scope = {ABORT: self._abort}
         self.stream = ModelStream(self.registry, Reply(scope, self._send), scope)
-        self.answering = Answering(dialect, self.asked, inquiry(self.asked), clock, JSON)
+        self.answering = Answering(
+            dialect,
+            self.asked,
+            inquiry(self.asked, verbatim=b"{}" if dialect is anthropic else None),
+            clock,
+            JSON,
+        )
         self.registry.enter(self.stream)
 
     def _abort(self) -> None:
@@ -243,6 +249,20 @@ def test_what_passes_through_has_no_opening_of_ours() -> None:
         assert "msg_theirs" in it.body and it.headers["x-herdr-slot"] == "none"
 
     play(main, dialect=anthropic)
+
+
+def test_a_client_of_another_protocol_reads_what_passes_through_in_its_own_terms() -> None:
+    async def main(it: Client) -> None:
+        it.generation.begin(Place(None, 0, passes_through=True))
+        it.say(Verbatim("message_start", b'{"type":"message_start"}'), Progress(5, 0, 5), HELLO[1])
+        task = it.serving()
+        await until(lambda: len(it.sent) > 1)
+        it.say(Verbatim("message_stop", b'{"type":"message_stop"}'), HELLO[-1])
+        it.generation.end()
+        await task
+        assert "message_start" not in it.body and "message.start" in it.body and "message.end" in it.body
+
+    play(main)
 
 
 # -- whole answers ------------------------------------------------------------------------------------------
