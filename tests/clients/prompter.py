@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 CUE = re.compile(r"<<call (\w+) ")
 WORDS_MAX = 12  # tokens of an answer: enough to be one
-NO_CALL = [["```", False]]  # with which the template's tool calls begin
+UNSAID = ("```", "\n", "\n\n", " ")  # how the template's tool calls begin, and what makes an answer empty
 
 
 def cue_of(body: Json) -> tuple[str, str] | None:
@@ -46,8 +46,9 @@ def arguments_of(text: str) -> str:
 def hushed(body: Json, cue: tuple[str, str] | None) -> Json:
     """Return the request with little to write."""
     limit = 1 if cue else min(WORDS_MAX, body.get("max_tokens") or WORDS_MAX)
-    quiet = {"max_tokens": limit, "temperature": 0, "logit_bias": NO_CALL, "tool_choice": "auto"}
-    return {**body, **quiet, "ignore_eos": True}  # clients ask again when an answer is empty
+    quiet = {"max_tokens": limit, "temperature": 0, "tool_choice": "auto"}
+    bias = [[text, False] for text in UNSAID]
+    return {**body, **quiet, "logit_bias": bias, "ignore_eos": True}  # clients ask again for an empty answer
 
 
 def rewritten(line: bytes, cue: tuple[str, str] | None) -> list[bytes]:
