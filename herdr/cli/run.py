@@ -49,6 +49,7 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",  # it would ask for all of a broken answer again
         "API_TIMEOUT_MS": "3600000",  # a queue and a long prefill are no failure
         "CLAUDE_STREAM_IDLE_TIMEOUT_MS": "1800000",  # the most that it accepts
+        "QWEN_CODE_API_TIMEOUT_MS": "0",  # none; Qwen Code gives up after 120 s otherwise
         "OPENAI_MODEL": "local",  # Qwen Code wants one; the gateway's default model answers to any name
     }
 )

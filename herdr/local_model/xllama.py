@@ -21,6 +21,10 @@ def main(argv: Sequence[str]) -> int:
     params.n_parallel, params.n_ctx, params.kv_unified = args.parallel, args.ctx_size, False
     params.slot_save_path, params.use_jinja = args.slot_save_path, args.jinja
     params.endpoint_slots, params.endpoint_props = args.slots, args.props
+    if threads := os.environ.get(
+        "LLAMA_ARG_THREADS"
+    ):  # by default every core, which stalls on a busy machine
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(threads)
     if key := os.environ.get("LLAMA_API_KEY"):
         params.api_keys = [key]
     try:

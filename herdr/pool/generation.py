@@ -33,6 +33,8 @@ class Generation:
         self.failure: ModelError | None = None
         self.ended = False
         self.first_token_at: float | None = None
+        self.is_counted = False
+        """Whether the backend has said how many tokens the prompt has."""
         self._usage = Usage(prompt=prompt_estimate)
         self._readers: set[Reader] = set()
 
@@ -71,6 +73,7 @@ class Generation:
         for chunk in chunks:
             if type(chunk) is Progress:
                 self._usage = Usage(prompt=chunk.total, cached=chunk.cached)
+                self.is_counted = True
             elif self.first_token_at is None and type(chunk) is not Verbatim:
                 self.first_token_at = now
         self.chunks.extend(chunks)

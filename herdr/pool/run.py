@@ -304,7 +304,7 @@ class Run:
             placed=self._placed,
             first_token=self._generation.first_token_at,
             over=self._clock.monotonic(),
-            usage=self._usage,
+            usage=self._usage if self._end is not None or self._generation.is_counted else Usage(),
             chunks=self._generation.chunks,
             end=self._end,
             changed=self._changed(),

@@ -60,6 +60,7 @@ def test_a_client_of_either_kind_finds_the_gateway(herdr: Cli) -> None:
         "API_TIMEOUT_MS": "3600000",
         "CLAUDE_STREAM_IDLE_TIMEOUT_MS": "1800000",
         "CLAUDE_CODE_MAX_CONTEXT_TOKENS": "32768",
+        "QWEN_CODE_API_TIMEOUT_MS": "0",
         "HERDR_AGENT": "reviewer",
         "HERDR_PRIORITY": "2",
         "HERDR_ROUTE": "background",

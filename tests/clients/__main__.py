@@ -40,12 +40,17 @@ def main() -> int:
         "--whole", action="store_true", help="the clients' whole prompts: half an hour and more"
     )
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
     with tempfile.TemporaryDirectory(prefix="check-clients-", ignore_cleanup_errors=True) as folder:
-        return asyncio.run(_check(args, Path(folder)))
+        try:
+            return asyncio.run(_check(args, Path(folder)))
+        except asyncio.CancelledError:
+            return 128 + signal.SIGTERM
 
 
 async def _check(args: argparse.Namespace, folder: Path) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # stops what was started, too
     context = CONTEXT_WHOLE if args.whole else CONTEXT
     with _llama(folder, context) as llama:
         prompter = Prompter(llama)

@@ -56,15 +56,16 @@ class Checks:
         self._note_answer(name, "answers", first)
         agents = {row["agent"] for row in first.rows}
         self.note(name, "is known by its own name", all(re.fullmatch(agent, a) for a in agents), agents)
+        expected = recipe.keeps, recipe.kinds
         second = await self._run(name, recipe, "Say goodbye.", again=True)
         self._note_answer(name, "goes on", second)
-        self._note_cache(name, "finds its first turn in its slot", first.rows, second.rows, recipe.keeps)
+        self._note_cache(name, "finds its first turn in its slot", first.rows, second.rows, *expected)
         third = await self._run(name, recipe, f"Read it. {recipe.tool}", again=True)
         self._note_answer(name, "runs a tool", third)
         heard = [m for body in self._prompter.seen[-4:] for m in body["messages"] if m["role"] == "tool"]
         told = any(INSIDE in json.dumps(message) for message in heard)
         self.note(name, "tells the model the tool's result", told, INSIDE)
-        self._note_cache(name, "finds the tool's turn in its slot", second.rows, third.rows, recipe.keeps)
+        self._note_cache(name, "finds the tool's turn in its slot", second.rows, third.rows, *expected)
         if recipe.too_long and not self._whole:
             await self._too_long(name)
 
@@ -137,8 +138,11 @@ class Checks:
         try:
             said, errors = await asyncio.wait_for(process.communicate(), TURN_MAX_S)
         except TimeoutError:
-            process.kill()
-            said, errors = await process.communicate()
+            said, errors = b"", b"it took too long, and was ended"
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         seconds = time.monotonic() - began
         return Done(process.returncode or 0, said.decode(), errors.decode(), self._rows(before), seconds)
 
@@ -162,14 +166,17 @@ class Checks:
         )
 
     def _note_cache(
-        self, name: str, what: str, first: list[Row], then: list[Row], keeps: float = 1.0
+        self, name: str, what: str, first: list[Row], then: list[Row], keeps: float = 1.0, kinds: int = 1
     ) -> None:
-        """Each call that goes on must find at least the prompt of the one before, in the same slot."""
-        before, after = ([row for row in rows if row["route"] != "background"] for rows in (first, then))
-        main = [*before[-1:], *after]
-        held = bool(before and after) and all(
-            new["slot"] == old["slot"] and new["cached_tokens"] >= keeps * old["prompt_tokens"] - 1
-            for old, new in pairwise(main)
-        )
+        """Each call must find what is kept of the prompt before it in its slot, and no call a slot of its own.
+
+        `kinds`: of conversations that the client holds under one name, and so of slots.
+        """
+        main = [row for row in (*first, *then) if row["route"] != "background"]
+        by_slot = {row["slot"]: [r for r in main if r["slot"] == row["slot"]] for row in main}
+        held = bool(first and then) and len(by_slot) <= kinds
+        for rows in by_slot.values():
+            pairs = pairwise(rows)
+            held &= all(new["cached_tokens"] >= keeps * old["prompt_tokens"] - 1 for old, new in pairs)
         shown = [f"{row['cached_tokens']}/{row['prompt_tokens']}@{row['slot']}" for row in main]
         self.note(name, what, held, " ".join(shown))

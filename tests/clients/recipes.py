@@ -29,6 +29,8 @@ class Recipe(NamedTuple):
     """What it says when its own prompt does not fit, as a regular expression; empty: its prompt fits."""
     keeps: float = 1.0
     """How much of a turn's prompt it leaves as it was in the next."""
+    kinds: int = 1
+    """Conversations that it holds under one name: with another system prompt, in another slot."""
 
 
 def claude_code(url: str, home: Path, whole: bool) -> Recipe:
@@ -127,6 +129,7 @@ def qwen_code(url: str, home: Path, whole: bool) -> Recipe:
         lambda said: "qwen",
         too_long="prompt is too long",
         keeps=0.9,
+        kinds=2 if whole else 1,
     )
 
 

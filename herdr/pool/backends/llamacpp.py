@@ -30,8 +30,13 @@ class _Modalities(msgspec.Struct, frozen=True):
     vision: bool = False
 
 
+class _Template(msgspec.Struct, frozen=True):
+    supports_tools: bool = True  # builds that do not say it may well do
+
+
 class _Props(msgspec.Struct):
     total_slots: int
+    chat_template_caps: _Template = _Template()
     default_generation_settings: _Defaults = _Defaults()
     modalities: _Modalities = _Modalities()
 
@@ -77,6 +82,7 @@ class LlamaCpp:
         """Answers that began and ended since the last look."""
         self._saves = True
         self._tells_slots = True
+        self._warned = False
 
     async def look(self) -> Sight:
         """See `Backend.look`."""
@@ -95,6 +101,11 @@ class LlamaCpp:
         restarted = self._tells_slots and self._is_younger(slots, ended)
         if restarted:
             self._saves = True
+        if not props.chat_template_caps.supports_tools and not self._warned:
+            self._warned = True
+            _log.warning(
+                "the chat template of %s knows no tools: agents will not be able to use any", self.name
+            )
         context = props.default_generation_settings.n_ctx or None
         self._sight = Sight(max(1, props.total_slots), context, props.modalities.vision, restarted)
         return self._sight
