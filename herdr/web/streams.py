@@ -8,7 +8,7 @@ from typing import Protocol
 
 from herdr.clock import Clock
 
-KEEP_ALIVE_S = 14.0  # and a beat: 15 s at most, below the 30 to 60 s after which proxies drop silent connections
+KEEP_ALIVE_S = 14.0  # and a beat: at most 15 s, and proxies drop silent connections after 30 to 60 s
 RETRY_MIN_MS, RETRY_SPREAD_MS = 2000, 1000  # spread, so that a restart does not bring everyone back at once
 GOODBYE_S = 1.5  # for last receipts (`connect.RECEIPTS_S`) and last words; a stop may last 5 s in all
 BUSY_RETRY_MIN_MS, BUSY_RETRY_SPREAD_MS = 5000, 10_000
