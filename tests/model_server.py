@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from virtual_time import pass_time
+
 from herdr.pool.backend import Emit, Job, Sight
 from herdr.pool.chunk import Chunk, End, Progress, TextDelta, ToolDelta, ToolEnd, ToolStart, Usage
 from herdr.pool.failures import ModelError
@@ -89,7 +91,7 @@ class ModelServer:
         self._numbers = 0
 
     async def look(self) -> Sight:
-        await asyncio.sleep(LOOK_S)
+        await pass_time(LOOK_S)
         self._check_up()
         restarted, self._restarted = self._restarted, False
         return Sight(len(self._slots), 100_000, False, restarted)
@@ -182,7 +184,7 @@ class ModelServer:
     async def settle(self, slot: int) -> None:
         self._check_up()
         while slot < len(self._slots) and self._slots[slot].busy is not None:
-            await asyncio.sleep(0.05)
+            await pass_time(0.05)
             self._check_up()
 
     async def save(self, slot: int, file: int) -> bool:

@@ -35,7 +35,7 @@ class RawServer:
             for segment in self.segments:
                 writer.write(segment)
                 await writer.drain()
-                await asyncio.sleep(SEGMENT_S)
+                await asyncio.sleep(SEGMENT_S)  # the segments must arrive one by one, and no reader says so
         except (ConnectionError, asyncio.IncompleteReadError):
             self.left.set()
         finally:

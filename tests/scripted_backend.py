@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from virtual_time import VirtualClock
+from virtual_time import VirtualClock, pass_time
 
 from herdr.pool.backend import Emit, Job, Sight
 from herdr.pool.canonical import canonical
@@ -33,7 +33,8 @@ def saying(*chunks: Chunk, whole: bool = True, after_s: float = 0.0) -> Answer:
     """An answer of these chunks at once."""
 
     async def answer(job: Job, emit: Emit) -> bool:
-        await asyncio.sleep(after_s)
+        if after_s:
+            await pass_time(after_s)
         emit(list(chunks))
         return whole
 
@@ -44,7 +45,7 @@ def failing(code: str, *before: Chunk, wait_s: float | None = None) -> Answer:
     """An answer that fails after these chunks."""
 
     async def answer(job: Job, emit: Emit) -> bool:
-        await asyncio.sleep(0)
+        await pass_time(0)
         if before:
             emit(list(before))
         raise ModelError(code, f"scripted: {code}", wait_s)
@@ -92,7 +93,8 @@ class Scripted:
 
     async def look(self) -> Sight:
         self.looks += 1
-        await asyncio.sleep(self.look_s)
+        if self.look_s:
+            await pass_time(self.look_s)
         said = self.to_look.popleft() if self.to_look else self.sight
         if isinstance(said, ModelError):
             raise said.again()
@@ -105,7 +107,7 @@ class Scripted:
 
     async def settle(self, slot: int) -> None:
         self.settled.append(slot)
-        await asyncio.sleep(0)
+        await pass_time(0)
         how = self.to_settle.popleft() if self.to_settle else None
         if isinstance(how, ModelError):
             raise how.again()
@@ -147,7 +149,6 @@ class Desk:
         return next(iter(self.backends.values()))
 
     async def record(self, outcome: Outcome) -> None:
-        await asyncio.sleep(0)
         self.outcomes.append(outcome)
         if self.fails_to_record:
             raise RuntimeError("planted: the record cannot be made")
@@ -155,7 +156,9 @@ class Desk:
     async def open_up(self) -> "Desk":
         """Start, and wait until every backend is ready."""
         self.pool.start()
-        await until(lambda: all(line.state == "ready" for line in self.lines.values()))
+        for line in self.lines.values():
+            assert line._lookout._watch is not None
+            await line._lookout._watch  # ends once the backend is ready
         return self
 
     async def read(self, asked: Inquiry) -> list[Chunk]:
@@ -239,8 +242,8 @@ async def read(reader: Reader) -> list[Chunk]:
 async def until(true: Callable[[], object], within_s: float = 100.0) -> None:
     """Wait for something that nobody announces; in virtual time that takes none."""
     async with asyncio.timeout(within_s):
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        while not true():
+            await pass_time(0.001)
 
 
 def text(chunks: Sequence[Chunk]) -> str:

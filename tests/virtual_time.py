@@ -56,6 +56,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.time = clock.monotonic  # type: ignore[method-assign]
 
 
+async def pass_time(seconds: float) -> None:
+    """Let virtual time pass: the loop's clock jumps there, and everything that is due before happens first."""
+    assert isinstance(asyncio.get_running_loop(), VirtualLoop), "this would really wait"
+    await asyncio.sleep(seconds)
+
+
 def run(main: Coroutine[Any, Any, T], clock: VirtualClock) -> T:
     """Run to the end, and fail if tasks are left over."""
     with asyncio.Runner(loop_factory=lambda: VirtualLoop(clock)) as runner:

@@ -1,11 +1,11 @@
 """An HTTP session whose answers take virtual time: what limits cut, to the second, and without waiting."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import aiohttp
+from virtual_time import pass_time
 
 from herdr.pool.upstream import Limits, Upstream
 
@@ -32,7 +32,7 @@ class VirtualSession:
     async def request(self, method: str, url: str, **more: Any) -> AsyncIterator["VirtualSession"]:
         self.requests.append((method, url, more))
         try:
-            await asyncio.sleep(self.head_after_s)
+            await pass_time(self.head_after_s)
             yield self
         finally:
             self.over += 1
@@ -43,7 +43,7 @@ class VirtualSession:
 
     async def iter_any(self) -> AsyncIterator[bytes]:
         for after_s, piece in self.pieces:
-            await asyncio.sleep(after_s)
+            await pass_time(after_s)
             yield piece
 
 

@@ -310,7 +310,9 @@ def line_with(stream: IO[str] | None, start: str) -> str:
     raise AssertionError(f"the stream ended before {start!r}")
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.skipif(
+    shutil.which("curl") is None, reason="curl is not installed; scripts/test runs it where it is"
+)
 def test_the_curl_examples_of_the_readme_work(gateway: GatewayProcess) -> None:
     follow, publish, read = (b for b in blocks(ROOT / "README.md", "sh") if b.startswith("curl"))
     stream = subprocess.Popen(

@@ -17,13 +17,15 @@ from wire import Socket, Stream, accept, all_events, call, health, post, publish
 def tmpfs(path: Path, size: str) -> Iterator[Path]:
     """Mount a small file system of our own."""
     if os.geteuid() != 0:
-        pytest.skip("mounting a small file system takes root")
+        pytest.skip("mounting a small file system takes root; scripts/test runs it as root")
     path.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)], capture_output=True, text=True
     )
     if mounted.returncode:
-        pytest.skip(f"this system does not mount file systems: {mounted.stderr.strip()}")
+        pytest.skip(
+            f"no file system can be mounted here; a virtual machine's root can: {mounted.stderr.strip()}"
+        )
     try:
         yield path
     finally:

@@ -235,7 +235,9 @@ def test_hosts_can_be_allowed_by_one_variable(tmp_path: Path) -> None:
 
 def test_without_tokens_it_does_not_start_where_others_can_reach_it(tmp_path: Path) -> None:
     if in_container():
-        pytest.skip("in a container the gateway starts and answers its own host only")
+        pytest.skip(
+            "in a container the gateway starts and answers its own host only, which scripts/check-container looks at"
+        )
     said = refused_start(tmp_path / "data", "--host", "0.0.0.0")
     assert "auth.tokens" in said and "auth.open" in said
 

@@ -86,7 +86,7 @@ class Generation:
         for number, piece in enumerate(script.chunks):
             await self._cues.gate(call, number)
             if script.pace_s:
-                await asyncio.sleep(script.pace_s)
+                await asyncio.sleep(script.pace_s)  # the server's own pace; nothing is waited for
             if not isinstance(piece, str | Think | Tool):
                 await self._odd(piece)
                 continue
@@ -174,7 +174,7 @@ class Writer:
             return
         for byte in data:
             await self._stream.write(bytes([byte]))
-            await asyncio.sleep(self._trickle_s)
+            await asyncio.sleep(self._trickle_s)  # the server's own pace
 
 
 def choice(delta: Mapping[str, Any], finish_reason: str | None = None) -> Json:

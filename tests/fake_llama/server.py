@@ -300,7 +300,7 @@ class Server:
         if self.linger_s is None:
             await self.cues.let_go.wait()
         else:
-            await asyncio.sleep(self.linger_s)
+            await asyncio.sleep(self.linger_s)  # as llama.cpp goes on for a moment after its client left
         slots.free(slot)
 
 

@@ -194,7 +194,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, text=True
     )
     if mount.returncode:
-        pytest.skip(f"this user may not mount a file system: {mount.stderr.strip()}")
+        pytest.skip(
+            f"this user may not mount a file system; scripts/test runs it as root: {mount.stderr.strip()}"
+        )
     yield disk
     subprocess.run(["umount", "-l", str(disk)], check=True)
 
@@ -335,7 +337,9 @@ def test_a_folder_of_somebody_else_is_said_in_one_line(closed_folder, below):
 
 def test_a_database_file_of_somebody_else_is_said_in_one_line(closed_folder):
     if os.getuid():
-        pytest.skip("only root can leave a file that this user may not write in a folder that it may")
+        pytest.skip(
+            "only root can leave a file that another user may not write; scripts/test runs it as root"
+        )
     closed_folder.chmod(0o777)
     (closed_folder / "events.db").write_bytes(b"")
     (closed_folder / "events.db").chmod(0o444)

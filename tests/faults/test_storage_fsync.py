@@ -70,7 +70,7 @@ asyncio.run(main())
 def shim(tmp_path: Path) -> Path:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or sys.platform != "linux":
-        pytest.skip("needs a C compiler and Linux's LD_PRELOAD")
+        pytest.skip("needs a C compiler and Linux's LD_PRELOAD; scripts/test runs it where gcc is installed")
     source, library = tmp_path / "shim.c", tmp_path / "shim.so"
     source.write_text(SHIM)
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from scripted_backend import QUEUE_TIMEOUT_S, Scripted, line_to, until
-from virtual_time import VirtualClock, run
+from virtual_time import VirtualClock, pass_time, run
 
 from herdr.pool import line as line_module
 from herdr.pool.backend import Sight
@@ -93,7 +93,7 @@ def test_before_the_first_look_nobody_is_called_up() -> None:
 
     async def main() -> None:
         waiting = it.entering()
-        await asyncio.sleep(1.0)
+        await pass_time(1.0)
         assert not waiting.done() and it.line.state == "starting"
         it.line.start()
         it.line.leave(await waiting, None, 0)
@@ -213,7 +213,7 @@ def test_a_cut_generation_holds_its_slot_until_the_backend_says_that_it_is_idle(
         it.line.leave_when_idle(start, CHAIN, 30, failed=False)
         waiting = it.entering("b")
         await until(lambda: it.queue() == 1)
-        await asyncio.sleep(5.0)
+        await pass_time(5.0)
         assert not waiting.done() and it.slots()[0][0] == "busy"
         idle.set()
         it.line.leave(await waiting, None, 0)
@@ -286,7 +286,7 @@ def test_a_stop_does_not_wait_for_what_does_not_settle() -> None:
 
 def test_calls_after_a_silence_look_once() -> None:
     async def main(it: Counter) -> None:
-        await asyncio.sleep(LOOK_AGAIN_S + 0.1)
+        await pass_time(LOOK_AGAIN_S + 0.1)
         looks = it.backend.looks
         for start in await asyncio.gather(*(it.entering(f"agent {n}") for n in range(20))):
             it.line.leave(start, None, 0)
@@ -299,7 +299,7 @@ def test_while_a_call_runs_there_is_no_silence() -> None:
     async def main(it: Counter) -> None:
         running = await it.line.enter(it.ask("a"))
         looks = it.backend.looks
-        await asyncio.sleep(10 * LOOK_AGAIN_S)
+        await pass_time(10 * LOOK_AGAIN_S)
         it.line.leave(await it.line.enter(it.ask("b")), None, 0)
         it.line.leave(running, None, 0)
         assert it.backend.looks == looks
@@ -310,7 +310,7 @@ def test_while_a_call_runs_there_is_no_silence() -> None:
 def test_calls_wait_for_a_backend_that_was_away_and_loads_now() -> None:
     async def main(it: Counter) -> None:
         it.backend.to_look.extend([AWAY, LOADING, LOADING, LOADING])
-        await asyncio.sleep(LOOK_AGAIN_S + 0.1)
+        await pass_time(LOOK_AGAIN_S + 0.1)
         with pytest.raises(ModelError, match="no connection"):
             await it.line.enter(it.ask())
         await until(lambda: it.line.state == "starting")
@@ -340,7 +340,7 @@ def test_a_restart_makes_every_slot_cold() -> None:
         it.line.leave(await it.line.enter(it.ask("a")), CHAIN, 70)
         assert it.slots() == [("warm", "a", 70)]
         it.backend.to_look.append(Sight(1, None, False, restarted=True))
-        await asyncio.sleep(LOOK_AGAIN_S + 0.1)
+        await pass_time(LOOK_AGAIN_S + 0.1)
         start = await it.line.enter(it.ask("a"))
         assert start.shared == 0
         it.line.leave(start, CHAIN, 10)
@@ -351,7 +351,7 @@ def test_a_restart_makes_every_slot_cold() -> None:
 def test_other_slots_are_taken_as_they_are() -> None:
     async def main(it: Counter) -> None:
         it.backend.sight = Sight(3, 4096, False)
-        await asyncio.sleep(LOOK_AGAIN_S + 0.1)
+        await pass_time(LOOK_AGAIN_S + 0.1)
         starts = [await it.line.enter(it.ask(f"agent {n}")) for n in range(3)]
         assert sorted(start.slot for start in starts) == [0, 1, 2]
         assert it.line.context == 4096

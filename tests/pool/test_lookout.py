@@ -3,7 +3,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from scripted_backend import Scripted, until
-from virtual_time import VirtualClock, run
+from virtual_time import VirtualClock, pass_time, run
 
 from herdr.pool.backend import Sight
 from herdr.pool.failures import ModelError
@@ -62,7 +62,7 @@ def test_it_is_looked_for_until_it_is_there_and_then_no_more() -> None:
         assert it.lookout.trouble is None
         assert it.backend.looks == 6 and it.lost == ["backend_unreachable"] * 5
         before = it.clock.now
-        await asyncio.sleep(100.0)
+        await pass_time(100.0)
         assert it.backend.looks == 6
         assert before < 6 * RETRY_MAX_S
 
@@ -143,7 +143,7 @@ def test_silence_begins_when_it_was_heard_last() -> None:
         it.start()
         await it.ready()
         assert not it.lookout.is_silent()
-        await asyncio.sleep(LOOK_AGAIN_S + 0.1)
+        await pass_time(LOOK_AGAIN_S + 0.1)
         assert it.lookout.is_silent()
         it.lookout.heard()
         assert not it.lookout.is_silent()
@@ -159,7 +159,7 @@ def test_a_cloud_is_never_silent() -> None:
         lookout = Lookout(backend, clock)
         lookout.start(lambda is_new: None, lambda error: None)
         await until(lambda: lookout.state == "ready")
-        await asyncio.sleep(1000.0)
+        await pass_time(1000.0)
         assert not lookout.is_silent()
         await lookout.stop()
 
@@ -170,7 +170,7 @@ def test_looks_wait_for_each_other_and_the_later_ones_may_not_be_needed_any_more
     async def main(it: Watched) -> None:
         it.start()
         await it.ready()
-        await asyncio.sleep(LOOK_AGAIN_S + 0.1)
+        await pass_time(LOOK_AGAIN_S + 0.1)
         await asyncio.gather(*(it.lookout.look(it.lookout.is_silent) for _ in range(20)))
         assert it.backend.looks == 2
         await asyncio.gather(*(it.lookout.look() for _ in range(3)))
@@ -183,10 +183,10 @@ def test_a_stop_ends_the_watch() -> None:
     async def main(it: Watched) -> None:
         it.backend.to_look.extend([AWAY] * 1000)
         it.start()
-        await asyncio.sleep(10.0)
+        await pass_time(10.0)
         await it.lookout.stop()
         looks = it.backend.looks
-        await asyncio.sleep(100.0)
+        await pass_time(100.0)
         assert it.backend.looks == looks
 
     play(main)

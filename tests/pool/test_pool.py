@@ -18,7 +18,7 @@ from scripted_backend import (
     text,
     until,
 )
-from virtual_time import VirtualClock, run
+from virtual_time import VirtualClock, pass_time, run
 
 from herdr.pool import pool as pool_module
 from herdr.pool.canonical import canonical
@@ -51,7 +51,7 @@ async def generations(it: Desk, one: Inquiry, other: Inquiry) -> int:
     first = asyncio.create_task(it.read(one))
     await until(lambda: len(it.backend.jobs) == 1)
     second = asyncio.create_task(it.read(other))
-    await asyncio.sleep(0.05)
+    await pass_time(0.05)
     release.set()
     for chunks in await asyncio.gather(first, second):
         assert text(chunks) == "Hello"
@@ -175,8 +175,8 @@ def test_an_answer_goes_on_until_its_last_reader_leaves() -> None:
         with it.pool.open(inquiry(COLD)):
             await until(it.busy)
             staying = asyncio.create_task(it.read(inquiry(COLD, "b")))
-            await asyncio.sleep(0)
-        await asyncio.sleep(1.0)
+            await pass_time(0)
+        await pass_time(1.0)
         assert it.busy() and not it.outcomes
         release.set()
         assert await staying == list(HELLO)
@@ -221,7 +221,7 @@ def test_nobody_else_has_it_and_not_for_ever(agent: str, waits_s: float) -> None
             await it.read(inquiry("Mine", "patient"))
         release.set()
         await running_other
-        await asyncio.sleep(1.0 + waits_s)
+        await pass_time(1.0 + waits_s)
         with it.pool.open(inquiry("Mine", agent)) as reader:
             (running,) = it.pool._all
             assert running.run.terms.ordered_by == running.run.terms.arrived == it.clock.now

@@ -21,7 +21,7 @@ from scripted_backend import (
     text,
     until,
 )
-from virtual_time import VirtualClock, run
+from virtual_time import VirtualClock, pass_time, run
 
 from herdr.pool.backend import Emit, Job, Sight
 from herdr.pool.chunk import (
@@ -182,7 +182,7 @@ def test_after_a_stop_sequence_the_slot_is_free_only_when_the_backend_says_so() 
         it.backend.to_say.append(saying(*HELLO, whole=False))
         it.backend.to_settle.append(idle)
         assert text(await it.read(inquiry())) == "Hello", "the answer does not wait for that"
-        await asyncio.sleep(5.0)
+        await pass_time(5.0)
         assert it.busy() == [0]
         idle.set()
         await until(lambda: not it.busy())
@@ -234,7 +234,7 @@ def test_a_call_that_met_a_quota_has_lost_its_place() -> None:
         it.backend.to_say.append(failing("rate_limited", wait_s=10.0))
         with it.pool.open(inquiry()) as reader:
             await until(lambda: it.line.state == "paused")
-            await asyncio.sleep(1.0)
+            await pass_time(1.0)
             assert reader.generation.place is None, "its headers can still be a refusal"
             await read(reader)
             place = reader.generation.place
@@ -624,7 +624,7 @@ def test_a_call_that_is_over_is_forgotten_without_the_collector(how: str) -> Non
         elif how == "stays away":
             it.backend.to_look.extend([ModelError("backend_unreachable", "gone")] * 1000)
             await it.line._lookout.look()
-            await asyncio.sleep(0.1)  # the next look comes later, and has another error
+            await pass_time(0.1)  # the next look comes later, and has another error
         else:
             it.backend.to_say.append(answers[how])
         kept = await call(it)
@@ -632,7 +632,7 @@ def test_a_call_that_is_over_is_forgotten_without_the_collector(how: str) -> Non
         if blocking is not None:
             await blocking
         await until(lambda: not it.busy())
-        await asyncio.sleep(0.05)
+        await pass_time(0.05)
         it.backend.jobs.clear()
         it.outcomes.clear()
         assert kept() is None, gc.get_referrers(kept())

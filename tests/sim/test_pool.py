@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 from model_server import Faults, ModelServer, common, words
-from virtual_time import VirtualClock, run
+from virtual_time import VirtualClock, pass_time, run
 
 from herdr.ids import UlidFactory
 from herdr.pool.canonical import canonical
@@ -59,7 +59,7 @@ class World:
 
     async def record(self, outcome: Outcome) -> None:
         assert outcome.call not in self.seen_ended, "an end was seen before its record"
-        await asyncio.sleep(0.002)
+        await pass_time(0.002)
         self.outcomes.append(outcome)
 
 
@@ -128,7 +128,7 @@ async def ask(world: World, asked: Inquiry, slow_s: float = 0.0) -> str | None:
                 if reader.finished:
                     break
                 await reader.moved()
-                await asyncio.sleep(slow_s)
+                await pass_time(slow_s)
             world.seen_ended.add(call)
     except ModelError as error:
         assert error.code in STATUSES
@@ -160,20 +160,20 @@ async def ask_and_maybe_leave(world: World, asked: Inquiry, rng: random.Random) 
 
 async def ask_later(world: World, asked: Inquiry, rng: random.Random) -> str | None:
     """Ask for what was asked for before, when that waits, runs or is over."""
-    await asyncio.sleep(rng.choice([0.0, 0.01, 0.2, 1.0, 3.0]))
+    await pass_time(rng.choice([0.0, 0.01, 0.2, 1.0, 3.0]))
     return await ask_and_maybe_leave(world, asked, rng)
 
 
 async def leaving(world: World, rng: random.Random) -> None:
     """Wait until a client leaves: at any time, or just when a slot gets free."""
     if rng.random() < 0.5:
-        await asyncio.sleep(rng.choice([0.0, 0.005, 0.3, 3.0]))
+        await pass_time(rng.choice([0.0, 0.005, 0.3, 3.0]))
         return
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(10.0):
             await world.server.freed.wait()
     for _ in range(rng.randrange(8)):
-        await asyncio.sleep(0)
+        await pass_time(0)
 
 
 async def agent(world: World, rng: random.Random, name: str | None) -> None:
@@ -181,7 +181,7 @@ async def agent(world: World, rng: random.Random, name: str | None) -> None:
     model = rng.choice(["any", "any", "other"])
     history = [Message("system", (Text(f"You are {name or rng.random()}."),))]
     for turn in range(rng.randint(1, 8)):
-        await asyncio.sleep(rng.choice([0.0, 0.01, 0.5, 4.0]))
+        await pass_time(rng.choice([0.0, 0.01, 0.5, 4.0]))
         history.append(Message("user", (Text(f"Turn {turn}: " + "please " * rng.randint(0, 300)),)))
         request = ChatRequest(
             model, tuple(history), sampling=Sampling(temperature=rng.choice([None, 0.0])), stream=True
@@ -201,7 +201,7 @@ async def agent(world: World, rng: random.Random, name: str | None) -> None:
 async def watch(world: World) -> None:
     """See to it that nobody waits who could run."""
     while True:
-        await asyncio.sleep(0.0501)
+        await pass_time(0.0501)
         now = world.clock.now - 0.01  # a timer that is due now has not run yet
         for server in world.servers:
             line = world.lines[server.name]
@@ -242,7 +242,7 @@ async def play(world: World, rng: random.Random, agents: int) -> None:
         for number in range(agents):
             name = None if rng.random() < 0.15 else f"agent-{number}"
             group.create_task(agent(world, rng, name))
-    await asyncio.sleep(200.0)
+    await pass_time(200.0)
     assert not watching.done(), watching.exception()
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
@@ -309,12 +309,12 @@ async def stop_in_the_middle(world: World, rng: random.Random) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(6):
             group.create_task(agent(world, rng, f"agent-{number}"))
-        await asyncio.sleep(rng.uniform(0.0, 6.0))
+        await pass_time(rng.uniform(0.0, 6.0))
         await world.pool.stop()
     assert set(world.failures) <= {*STATUSES, "left"}
     assert Counter(outcome.call for outcome in world.outcomes) == Counter(world.asked)
     assert not any(line._waiting for line in world.lines.values())
-    await asyncio.sleep(200.0)
+    await pass_time(200.0)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS // 5))
@@ -331,7 +331,7 @@ async def converse(world: World, rng: random.Random, name: str, turns: int) -> i
     held: list[str] = []
     unavoidable = 0
     for turn in range(turns):
-        await asyncio.sleep(rng.uniform(0.0, 3.0))
+        await pass_time(rng.uniform(0.0, 3.0))
         history.append(Message("user", (Text(f"Turn {turn}: " + "please " * rng.randint(0, 50)),)))
         request = ChatRequest("any", tuple(history))
         caller = Caller(

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from fake_llama import Die, FakeLlama, Script, Tool, error
 from fake_llama.script import Json, Piece
-from scripted_backend import inquiry, read, until
+from scripted_backend import inquiry, read
 
 from herdr.clock import SystemClock
 from herdr.ids import UlidFactory
@@ -57,9 +57,12 @@ class World:
         self.asked: set[str] = set()
         self.ends: Counter[str] = Counter()
 
-    def rests(self) -> bool:
+    async def come_to_rest(self) -> None:
+        """Wait for the calls and for the slots that they have left."""
+        await asyncio.gather(*[one.task for one in self.pool._all])
+        await asyncio.gather(*self.line._settling)
         shown = self.line.snapshot()
-        return not (shown["running"] or shown["queue"]["total"]) and not any(s.busy for s in self.fake.slots)
+        assert not (shown["running"] or shown["queue"]["total"]) and not any(s.busy for s in self.fake.slots)
 
 
 @asynccontextmanager
@@ -146,7 +149,7 @@ async def test_no_slot_is_ever_asked_for_twice(seed: int) -> None:
                 for number in range(AGENTS):
                     group.create_task(agent(it, f"agent-{number}", f"{seed} {number}"))
             async with asyncio.timeout(20.0):
-                await until(it.rests)
+                await it.come_to_rest()
             assert fake.violations == []
             assert Counter(outcome.call for outcome in it.outcomes) == Counter(it.asked)
             assert it.ends["end_turn"] + it.ends["tool_use"] > 0 and it.ends["left"] > 0
@@ -164,5 +167,5 @@ async def test_stop_sequences_one_after_the_other_never_meet_in_a_slot() -> None
                     end = (await read(reader))[-1]
                     assert isinstance(end, End) and end.stop_sequence == "END"
             async with asyncio.timeout(20.0):
-                await until(it.rests)
+                await it.come_to_rest()
         assert fake.violations == [] and len(fake.requests) == 4

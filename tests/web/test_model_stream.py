@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from scripted_backend import HELLO, inquiry, request, until
-from virtual_time import VirtualClock, run
+from virtual_time import VirtualClock, pass_time, run
 
 from herdr.pool.chunk import Chunk, Progress, TextDelta, Usage, Verbatim
 from herdr.pool.failures import ModelError
@@ -107,7 +107,7 @@ def names(body: str) -> list[str]:
 def test_nothing_is_sent_while_the_call_waits_for_its_slot() -> None:
     async def main(it: Client) -> None:
         task = it.serving()
-        await asyncio.sleep(25.0)
+        await pass_time(25.0)
         assert it.sent == []
         it.generation.begin(PLACE)
         await until(lambda: it.sent)
@@ -124,7 +124,7 @@ def test_with_the_first_words_the_stream_opens_at_once() -> None:
     async def main(it: Client) -> None:
         it.generation.begin(PLACE)
         task = it.serving()
-        await asyncio.sleep(0.5)
+        await pass_time(0.5)
         it.say(Progress(90, 80, 90))
         await until(lambda: it.sent)
         assert it.at[0] < 0.6
@@ -142,9 +142,9 @@ def test_a_place_that_is_lost_again_is_waited_for_again() -> None:
     async def main(it: Client) -> None:
         task = it.serving()
         it.generation.begin(PLACE)
-        await asyncio.sleep(0.1)
+        await pass_time(0.1)
         it.generation.withdraw()  # the backend answered 429
-        await asyncio.sleep(20.0)
+        await pass_time(20.0)
         assert it.sent == [], "it can still be a refusal"
         it.generation.begin(Place(3, 20_100))
         it.say(*HELLO)
@@ -159,9 +159,9 @@ def test_a_call_that_fails_after_it_lost_its_place_has_a_status() -> None:
     async def main(it: Client) -> None:
         task = it.serving()
         it.generation.begin(PLACE)
-        await asyncio.sleep(0.1)
+        await pass_time(0.1)
         it.generation.withdraw()
-        await asyncio.sleep(20.0)
+        await pass_time(20.0)
         it.generation.fail(ModelError("rate_limited", "too many", 90.0))
         await task
         assert it.status == 429 and it.headers["retry-after"] == "60"
@@ -175,7 +175,7 @@ def test_a_refusal_before_the_first_word_is_a_real_status(streams: bool) -> None
     async def main(it: Client) -> None:
         task = it.serving()
         it.generation.begin(PLACE)
-        await asyncio.sleep(0.1)
+        await pass_time(0.1)
         it.generation.fail(ModelError("prompt_too_long", "prompt is too long"))
         await task
         assert it.status == 400 and "prompt is too long" in it.body and "retry-after" not in it.headers
@@ -223,7 +223,7 @@ def test_a_silent_stream_is_kept_alive_when_the_heartbeat_asks() -> None:
         it.say(HELLO[1])
         await until(lambda: it.sent)
         count = len(it.sent)
-        await asyncio.sleep(KEEP_ALIVE_S + 1)
+        await pass_time(KEEP_ALIVE_S + 1)
         it.registry.look_round()
         await until(lambda: len(it.sent) > count)
         assert it.sent[-1]["body"].startswith(b":")
@@ -273,7 +273,7 @@ def test_a_whole_answer_comes_at_its_end() -> None:
         task = it.serving()
         it.generation.begin(PLACE)
         it.say(*HELLO)
-        await asyncio.sleep(100.0)
+        await pass_time(100.0)
         assert it.sent == []
         it.generation.end()
         await task
@@ -305,7 +305,7 @@ def test_a_client_that_leaves_ends_it(when: str) -> None:
             it.generation.begin(PLACE)
         if when in ("answer", "whole"):
             it.say(HELLO[1])
-        await asyncio.sleep(0.5)
+        await pass_time(0.5)
         it.leaves.set()
         await task
         assert it.generation.readers == 0 and not task.cancelled()
@@ -317,7 +317,7 @@ def test_a_client_that_leaves_ends_it(when: str) -> None:
 def test_a_cancellation_that_is_not_the_clients_goes_on() -> None:
     async def main(it: Client) -> None:
         task = it.serving()
-        await asyncio.sleep(0.5)
+        await pass_time(0.5)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
@@ -331,16 +331,16 @@ def test_a_client_that_takes_nothing_is_cut_and_one_that_waits_is_not() -> None:
         it.say(HELLO[1])
         task = it.serving()
         await until(lambda: it.sent)
-        await asyncio.sleep(100.0)
+        await pass_time(100.0)
         it.registry.look_round()
         assert it.aborted == 0, "nothing was there to be taken"
         it.reads.clear()
         it.say(HELLO[1])
         await until(lambda: it.stream.writing_since is not None)
-        await asyncio.sleep(29.0)
+        await pass_time(29.0)
         it.registry.look_round()
         assert it.aborted == 0
-        await asyncio.sleep(2.0)
+        await pass_time(2.0)
         it.registry.look_round()
         assert it.aborted == 1
         it.leaves.set()
@@ -357,10 +357,10 @@ def test_a_slow_client_gets_the_whole_answer() -> None:
         for n in range(200):
             it.reads.clear()
             it.say(TextDelta(f"w{n} "))
-            await asyncio.sleep(1.0)
+            await pass_time(1.0)
             if n % 10 == 0:
                 it.reads.set()
-                await asyncio.sleep(0.1)
+                await pass_time(0.1)
         it.say(HELLO[-1])
         it.generation.end()
         it.reads.set()
@@ -378,7 +378,7 @@ def test_a_gateway_that_stops_says_so(when: str) -> None:
         if when != "queue":
             it.generation.begin(PLACE)
             it.say(HELLO[1])
-        await asyncio.sleep(5.0)
+        await pass_time(5.0)
         it.registry.stopping = True
         it.stream.poke()
         await task
@@ -404,11 +404,11 @@ def test_headers_of_every_answer(place: Place, slot: bytes) -> None:
 
 def test_times_count_from_the_arrival() -> None:
     async def main(it: Client) -> None:
-        await asyncio.sleep(1.5)
+        await pass_time(1.5)
         assert it.answering.waited_ms() == 1500
         reader = it.generation.read()
         it.say(*HELLO)
-        await asyncio.sleep(2.0)
+        await pass_time(2.0)
         ending = it.answering.ending(reader, PLACE)
         assert (ending.queue_ms, ending.first_token_ms, ending.total_ms) == (40, 1500, 3500)
         assert it.answering.opening(reader, PLACE).usage == Usage(10, 0)
@@ -432,7 +432,7 @@ def test_a_failed_call_is_forgotten_without_the_collector(said: Sequence[Chunk])
         it.generation.begin(PLACE)
         it.say(*said)
         task = it.serving()
-        await asyncio.sleep(FIRST_CHUNK_S / 2)
+        await pass_time(FIRST_CHUNK_S / 2)
         it.generation.fail(ModelError("backend_failed", "it broke off"))
         await task
         it.registry.leave(it.stream)
@@ -441,7 +441,7 @@ def test_a_failed_call_is_forgotten_without_the_collector(said: Sequence[Chunk])
 
     async def main() -> None:
         kept = await call()
-        await asyncio.sleep(1.0)
+        await pass_time(1.0)
         assert kept() is None
 
     gc.collect()

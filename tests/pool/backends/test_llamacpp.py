@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fake_llama import FakeLlama, Script
 from raw_server import answer, raw_server
-from scripted_backend import request, until
+from scripted_backend import request
 from virtual_time import VirtualClock, run
 from virtual_upstream import LIMITS, upstream_over
 
@@ -345,7 +345,7 @@ async def test_a_stop_sequence_ends_it_here_and_the_slot_when_the_server_says_so
         await fake.when(lambda: fake.requests[0].over)
         settling = asyncio.create_task(backend.settle(0))
         asked_before = fake.asked["/slots"]
-        await until(lambda: fake.asked["/slots"] >= asked_before + 3)
+        await fake.when(lambda: fake.asked["/slots"] >= asked_before + 3)
         assert not settling.done()
         fake.let_go()
         await settling
