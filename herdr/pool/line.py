@@ -16,9 +16,7 @@ from herdr.pool.schedule import Ask, Schedule, Start
 from herdr.pool.standing import SlotView
 
 WAITING_MAX = 1000  # calls; more cannot be served within the queue's time-out by any backend that has a queue
-SETTLE_AGAIN_S = (
-    1.0  # between questions whether a cut generation has ended, to a backend that does not answer
-)
+SETTLE_AGAIN_S = 1.0  # between questions to a backend that does not say whether a cut generation has ended
 
 _log = logging.getLogger("herdr.pool")
 

@@ -15,8 +15,7 @@ def estimate_tokens(request: ChatRequest) -> int:
     """Return about how many tokens the prompt has, rounded up; never 0."""
     size = sum(map(_message_bytes, request.messages))
     for tool in request.tools:
-        size += len(tool.name.encode()) + len(tool.description.encode()) + len(tool.parameters.encode())
-        size += MESSAGE_BYTES
+        size += _bytes(tool.name) + _bytes(tool.description) + _bytes(tool.parameters) + MESSAGE_BYTES
     return max(1, -int(-size // BYTES_PER_TOKEN))
 
 
@@ -26,9 +25,14 @@ def _message_bytes(message: Message) -> int:
 
 def _part_bytes(part: Part) -> int:
     if isinstance(part, Text | Thinking):
-        return len(part.text.encode())
+        return _bytes(part.text)
     if isinstance(part, Image):
         return IMAGE_BYTES
     if isinstance(part, ToolUse):
-        return len(part.name.encode()) + len(part.arguments.encode()) + MESSAGE_BYTES
+        return _bytes(part.name) + _bytes(part.arguments) + MESSAGE_BYTES
     return MESSAGE_BYTES + sum(map(_part_bytes, part.parts))
+
+
+def _bytes(text: str) -> int:
+    """Return the length in UTF-8; of ASCII, which most prompts are, without a copy."""
+    return len(text) if text.isascii() else len(text.encode())
