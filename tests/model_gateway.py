@@ -37,6 +37,25 @@ def model_gateway(
             process.kill()
 
 
+@contextlib.contextmanager
+def plain_gateway(folder: Path, fake: FakeLlama) -> Iterator[GatewayProcess]:
+    """Run a gateway with one backend that answers to any name, whose records are held to no rate."""
+    names = {"small": "local", "claude-*": "local", "*": "local"}
+    with model_gateway(folder, {"local": fake}, names=names, more={"bus": {"p2_per_s": 1}}) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def at_rest(gateway: GatewayProcess, fake: FakeLlama) -> Iterator[GatewayProcess]:
+    """Have the backend say hello, and see that whatever is done leaves nothing behind."""
+    fake.script(Script(["Hel", "lo", "!"]))
+    yield gateway
+    fake.release()
+    wait_for_rest(gateway)
+    assert fake.violations == []
+    assert not [line for line in gateway.log if "Traceback" in line]
+
+
 def configured(
     folder: Path,
     servers: Servers,

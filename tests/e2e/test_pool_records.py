@@ -10,10 +10,12 @@ from gateway import GatewayProcess
 from model_asking import Event
 from model_clients import CHAT, CLIENTS, MESSAGES, Client
 from model_gateway import (
+    at_rest,
     backend,
     calls,
     last,
     model_gateway,
+    plain_gateway,
     pool,
     recorded,
     row,
@@ -36,22 +38,15 @@ def fake() -> Iterator[FakeLlama]:
 
 @pytest.fixture(scope="module")
 def shared(fake: FakeLlama, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    names = {"small": "local", "claude-*": "local", "*": "local"}
-    more = {"bus": {"p2_per_s": 1}}  # records are not rate limited
-    folder = tmp_path_factory.mktemp("records")
-    with model_gateway(folder, {"local": fake}, names=names, more=more) as process:
+    with plain_gateway(tmp_path_factory.mktemp("records"), fake) as process:
         yield process
 
 
 @pytest.fixture
 def gateway(shared: GatewayProcess, fake: FakeLlama) -> Iterator[GatewayProcess]:
     """The shared gateway, at rest before and after."""
-    fake.script(Script(["Hel", "lo", "!"]))
-    yield shared
-    fake.release()
-    wait_for_rest(shared)
-    assert fake.violations == []
-    assert not [line for line in shared.log if "Traceback" in line]
+    with at_rest(shared, fake) as process:
+        yield process
 
 
 def ended(events: list[Event], client: Client) -> str:
