@@ -1,0 +1,79 @@
+"""What the writer decides in `seq` order beside publishers' events: write locks are such a thing.
+
+An errand waits in a lane like an event. While the writer forms a batch it lets the errand rule, knowing all
+earlier members of the batch; what comes of it is committed in the same transaction.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from herdr.bus.log import Put
+from herdr.event import Event, Lane
+
+ERRAND_BYTES = 512  # what one counts in a lane; the events that it leads to are about as large
+
+
+class Ruled(NamedTuple):
+    """What an errand comes to."""
+
+    events: Sequence[Event] = ()
+    """They get consecutive `seq`s, the first the one that `rule` was told."""
+    puts: Sequence[Put] = ()
+    answer: Any = None
+    """For whoever waits for the errand."""
+    committed: Callable[[], None] | None = None
+    """Called once all of it is in the log."""
+
+
+Rule = Callable[[int, int], Ruled]
+"""Called with the next `seq` and the batch's wall clock in microseconds. It may change its own state, which
+`Tentative.undo` takes back when the batch cannot be committed."""
+
+
+class Tentative(Protocol):
+    """State that errands change while a batch is formed."""
+
+    def keep(self) -> None:
+        """Make what was changed since the last `keep` or `undo` final: it is committed."""
+        ...
+
+    def undo(self) -> None:
+        """Take back what was changed since then: it was not committed."""
+        ...
+
+    def reload(self, stored: Mapping[str, bytes]) -> None:
+        """Take over what the log holds: a commit that reported an error has happened after all."""
+        ...
+
+
+class Errand:
+    """One errand in a lane, and whoever waits for its outcome."""
+
+    __slots__ = ("_ruled", "done", "lane", "rule")
+
+    made_id = True
+    """It has no id that anybody could have used before."""
+
+    def __init__(self, rule: Rule, lane: Lane, done: "asyncio.Future[Any]") -> None:
+        self.rule = rule
+        self.lane = lane
+        self.done = done
+        self._ruled = Ruled()
+
+    def decide(self, seq: int, accepted_us: int) -> Ruled:
+        """Let the errand rule."""
+        self._ruled = self.rule(seq, accepted_us)
+        return self._ruled
+
+    def settle(self) -> None:
+        """Tell of the outcome, which is committed."""
+        if self._ruled.committed is not None:
+            self._ruled.committed()
+        if not self.done.done():
+            self.done.set_result(self._ruled.answer)
+
+    def fail(self, error: Exception) -> None:
+        """Tell that nothing of it was committed."""
+        if not self.done.done():
+            self.done.set_exception(error)
