@@ -19,6 +19,7 @@ from herdr.bus.bus import AfterCommit, Bus, load_recent_ids, load_versions
 from herdr.bus.deadlines import Deadlines
 from herdr.bus.debounce import Debounce
 from herdr.bus.decide import Judge
+from herdr.bus.errand import Errand, Stateless, Tentative
 from herdr.bus.follow import Pages
 from herdr.bus.intake import Intake
 from herdr.bus.lanes import Lanes
@@ -95,7 +96,7 @@ async def gateway(
         streams.start()
         watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
         closing.push_async_callback(watching.stop)
-        watching.start([(w.name, Path(w.path)) for w in config.workspaces], await log.load("workspace"))
+        watching.start(config.workspaces, await log.load("workspace"))
         keys = api_keys(config.models, environ)
         local = with_local_model(config.models, path.parent)
         models, own_key = await closing.enter_async_context(local)
@@ -152,14 +153,21 @@ async def open_log(section: settings.BusSection, clock: Clock) -> SqliteLog:
 
 
 async def build_bus(
-    log: Log, section: settings.BusSection, file_rules: tuple[settings.RouteRule, ...], clock: Clock
+    log: Log,
+    section: settings.BusSection,
+    file_rules: tuple[settings.RouteRule, ...],
+    clock: Clock,
+    tentative: Tentative = Stateless(),  # noqa: B008 (it holds nothing)
 ) -> Bus:
-    """Build the bus over an open log, with what the log remembers of earlier runs."""
+    """Build the bus over an open log, with what the log remembers of earlier runs.
+
+    `tentative`: what errands change.
+    """
     new_id = UlidFactory(clock)
     ids = RecentIds()
     await load_recent_ids(log, ids)
     versions = await load_versions(log)
-    lanes: Lanes[Pending] = Lanes(section.buffer_size)
+    lanes: Lanes[Pending | Errand] = Lanes(section.buffer_size)
     debounce: Debounce[Pending] = Debounce(
         section.debounce_ms / 1000, section.debounce_max_ms / 1000, section.buffer_size
     )
@@ -169,7 +177,7 @@ async def build_bus(
     pages = Pages(log, tail, clock)
     deadlines = Deadlines(clock)
     judge = Judge(log.epoch, versions, intake.own)
-    settlement = Settlement(ids, versions, clock, log.head, AfterCommit(tail, pages, deadlines))
+    settlement = Settlement(ids, versions, clock, log.head, AfterCommit(tail, pages, deadlines), tentative)
     writer = Writer(log, lanes, judge, settlement, clock)
     publisher = Publisher(lanes, intake, writer, settlement.committed, clock)
     rulebook = Rulebook(await log.load("route"), file_rules)

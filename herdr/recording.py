@@ -12,6 +12,7 @@ import msgspec
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock, rfc3339
 from herdr.errors import LogUnavailable
+from herdr.event import Lane
 from herdr.pool.identity import clean
 from herdr.pool.numbers import Numbers
 from herdr.pool.records import Audit, CallRecord, events_of
@@ -55,7 +56,13 @@ class Recording:
         self.numbers.add(record)
         request = outcome.inquiry.canonical.request
         events = [
-            self._publisher.own_event(e.type, e.data, background=e.background, session=e.session)
+            self._publisher.own_event(
+                e.type,
+                e.data,
+                lane=Lane.P2 if e.background else Lane.P1,
+                session=e.session,
+                routed=not e.background,
+            )
             for e in events_of(record, request, outcome.inquiry.user_text, outcome.chunks, self._audit)
         ]
         place, self._next = self._next, (self._next + 1) % CALLS_KEPT

@@ -12,7 +12,7 @@ import msgspec
 
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock
-from herdr.config import WORKSPACES_MAX
+from herdr.config import WORKSPACES_MAX, Workspace
 from herdr.context.watch.report import WorkspaceEvent
 from herdr.context.watch.status import Settings
 from herdr.context.watch.watcher import Watcher
@@ -35,6 +35,7 @@ class Watched(NamedTuple):
     watcher: Watcher
     task: "asyncio.Task[None]"
     stopping: asyncio.Event
+    roots: tuple[str, ...]
 
     def stop(self) -> None:
         """Have the watcher report what it holds and end; what the log does not take now is given up."""
@@ -60,10 +61,10 @@ class Watching:
         self._remember = remember
         self._running: dict[str, Watched] = {}
 
-    def start(self, configured: Iterable[tuple[str, Path]], remembered: Mapping[str, bytes]) -> None:
+    def start(self, configured: Iterable[Workspace], remembered: Mapping[str, bytes]) -> None:
         """Begin to watch; a folder that is missing now is waited for. The configuration's names win."""
-        for name, path in configured:
-            self._watch(name, path)
+        for workspace in configured:
+            self._watch(workspace.name, Path(workspace.path), workspace.roots)
         for name, raw in remembered.items():
             if name in self._running:
                 continue
@@ -100,7 +101,7 @@ class Watching:
             watched.stop()
             await asyncio.wait([watched.task])
 
-    def _watch(self, name: str, path: Path) -> None:
+    def _watch(self, name: str, path: Path, roots: tuple[str, ...] = ()) -> None:
         stopping = asyncio.Event()
 
         async def emit(events: Sequence[WorkspaceEvent]) -> None:
@@ -109,7 +110,7 @@ class Watching:
         watcher = Watcher(name, path, emit, self._clock, Settings(exclude=self._excluded(path)))
         task = asyncio.create_task(watcher.run(), name=f"watch {name}")
         task.add_done_callback(_report_crash)
-        self._running[name] = Watched(path, watcher, task, stopping)
+        self._running[name] = Watched(path, watcher, task, stopping, roots)
 
     def _excluded(self, path: Path) -> tuple[str, ...]:
         root = Path(os.path.realpath(path))
@@ -129,6 +130,10 @@ class Watching:
     def paths(self) -> Mapping[str, str]:
         """Return where each workspace is; for those who may know, not for `/healthz`."""
         return {name: str(watched.path) for name, watched in self._running.items()}
+
+    def roots(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the paths under which clients outside of the gateway's container know each workspace."""
+        return {name: watched.roots for name, watched in self._running.items()}
 
     def troubles(self) -> list[str]:
         """Return what keeps folders from being followed, in words; empty when all is well."""

@@ -24,13 +24,17 @@ class FaultyLog(MemoryLog):
         self.batches: list[int] = []
         self.held: asyncio.Event | None = None
         """While set and clear, commits wait for it."""
+        self.holds = False
+        """Whether a commit waits for it now."""
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
         """Done during each read, after it has looked at the log, as what commits beside a reader's snapshot."""
 
     async def append(self, batch: Batch) -> None:
         await asyncio.sleep(0)
         if self.held is not None:
+            self.holds = True
             await self.held.wait()
+            self.holds = False
         if self.fails():
             raise LogUnavailable("the disk is full (planted)")
         await super().append(batch)

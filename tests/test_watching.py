@@ -10,7 +10,7 @@ from buses import FaultyLog, running_bus, until
 
 from herdr.bus.bus import Bus
 from herdr.clock import SystemClock
-from herdr.config import WORKSPACES_MAX
+from herdr.config import WORKSPACES_MAX, Workspace
 from herdr.context.watch.report import WorkspaceEvent
 from herdr.errors import InvalidInput, LogUnavailable
 from herdr.watching import Watching
@@ -43,7 +43,7 @@ def folder(path: Path) -> Path:
 
 async def test_stopping_gives_up_what_a_failing_log_does_not_take(world: World, tmp_path: Path) -> None:
     workspace = folder(tmp_path / "shop")
-    world.watching.start([("shop", workspace)], {})
+    world.watching.start([Workspace(str(workspace), "shop")], {})
     watched = world.watching._running["shop"]
     await watched.watcher.ready()
     world.log.fails = lambda: True
@@ -87,7 +87,7 @@ async def test_a_folder_that_cannot_be_forgotten_is_watched_on(world: World, tmp
 async def test_a_start_watches_no_more_than_there_may_be(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    configured = [(f"c{n}", tmp_path / "missing") for n in range(WORKSPACES_MAX - 1)]
+    configured = [Workspace(str(tmp_path / "missing"), f"c{n}") for n in range(WORKSPACES_MAX - 1)]
     world.watching.start(configured, {name: b"/nowhere" for name in ("c0", "kept", "one too many")})
     assert len(world.watching.paths()) == WORKSPACES_MAX
     assert "kept" in world.watching.paths() and "one too many" in caplog.text

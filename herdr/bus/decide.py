@@ -1,4 +1,4 @@
-"""Pure: what becomes of each event of a batch, in `seq` order: duplicate, stale, or committed.
+"""Pure: what becomes of each member of a batch, in `seq` order: duplicate, stale, committed; or what it rules.
 
 Only the writer calls this, while it forms a batch, and later members see earlier ones: whatever arrives
 together, of two publishers with one `based_on` exactly one is accepted, and of two equal ids one is stored.
@@ -7,6 +7,8 @@ together, of two publishers with one `based_on` exactly one is accepted, and of 
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from herdr.bus.errand import Errand
+from herdr.bus.log import Put
 from herdr.bus.pending import Pending
 from herdr.bus.versions import Version, Versions
 from herdr.clock import rfc3339
@@ -27,11 +29,14 @@ class OwnEvent(Protocol):
 class Decision:
     """The outcome for one batch: what to commit, and what to answer once that has happened."""
 
-    __slots__ = ("answers", "events", "ids", "made", "versions")
+    __slots__ = ("answers", "errands", "events", "ids", "made", "puts", "versions")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.answers: list[tuple[Pending, Receipt]] = []
+        self.errands: list[Errand] = []
+        self.puts: list[Put] = []
+        """What the errands want stored."""
         self.ids: dict[Id, int] = {}
         """Ids that publishers gave."""
         self.made: list[Event] = []
@@ -40,7 +45,10 @@ class Decision:
 
 
 class Judge:
-    """Decides batches against what the log holds; changes nothing, so a failed commit needs no undoing."""
+    """Decides batches against what the log holds; changes nothing, so a failed commit needs no undoing.
+
+    What errands change is theirs to undo (`herdr.bus.errand.Tentative`).
+    """
 
     def __init__(
         self,
@@ -53,11 +61,14 @@ class Judge:
         self._own_event = own_event
 
     def decide(
-        self, items: Iterable[Pending], next_seq: int, accepted_us: int, known_ids: Mapping[Id, int]
+        self, items: Iterable[Pending | Errand], next_seq: int, accepted_us: int, known_ids: Mapping[Id, int]
     ) -> Decision:
         """Decide one batch. `known_ids` are those of its ids that the log holds already."""
         decision = Decision()
         for item in items:
+            if isinstance(item, Errand):
+                self._rule(item, decision, next_seq, accepted_us)
+                continue
             event = item.event
             key = (event.source, event.id)
             known = None if item.made_id else known_ids.get(key) or decision.ids.get(key)
@@ -68,6 +79,13 @@ class Judge:
                 receipt = self._admit(item, decision, next_seq, accepted_us)
             decision.answers.append((item, receipt))
         return decision
+
+    def _rule(self, errand: Errand, decision: Decision, next_seq: int, accepted_us: int) -> None:
+        ruled = errand.decide(next_seq + len(decision.events), accepted_us)
+        for event in ruled.events:
+            self._place(event, True, decision, next_seq, accepted_us)
+        decision.puts.extend(ruled.puts)
+        decision.errands.append(errand)
 
     def _admit(self, item: Pending, decision: Decision, next_seq: int, accepted_us: int) -> Receipt:
         event = item.event

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from herdr.bus.log import Put
+from herdr.errors import HerdrError
 from herdr.event import Event, Lane
 
 ERRAND_BYTES = 512  # what one counts in a lane; the events that it leads to are about as large
@@ -28,7 +29,7 @@ class Ruled(NamedTuple):
 
 Rule = Callable[[int, int], Ruled]
 """Called with the next `seq` and the batch's wall clock in microseconds. It may change its own state, which
-`Tentative.undo` takes back when the batch cannot be committed."""
+`Tentative.undo` takes back when the batch cannot be committed; a HerdrError that it raises is its answer."""
 
 
 class Tentative(Protocol):
@@ -47,30 +48,49 @@ class Tentative(Protocol):
         ...
 
 
+class Stateless:
+    """Implements `Tentative` where there are no errands."""
+
+    def keep(self) -> None:
+        """See `Tentative.keep`."""
+
+    def undo(self) -> None:
+        """See `Tentative.undo`."""
+
+    def reload(self, stored: Mapping[str, bytes]) -> None:
+        """See `Tentative.reload`."""
+
+
 class Errand:
     """One errand in a lane, and whoever waits for its outcome."""
 
-    __slots__ = ("_ruled", "done", "lane", "rule")
-
-    made_id = True
-    """It has no id that anybody could have used before."""
+    __slots__ = ("_refusal", "_ruled", "done", "lane", "rule")
 
     def __init__(self, rule: Rule, lane: Lane, done: "asyncio.Future[Any]") -> None:
         self.rule = rule
         self.lane = lane
         self.done = done
         self._ruled = Ruled()
+        self._refusal: HerdrError | None = None
 
     def decide(self, seq: int, accepted_us: int) -> Ruled:
-        """Let the errand rule."""
-        self._ruled = self.rule(seq, accepted_us)
+        """Let the errand rule, unless nobody waits for it any more."""
+        if not self.done.done():
+            try:
+                self._ruled = self.rule(seq, accepted_us)
+            except HerdrError as refusal:  # it may rest on an earlier member: told after the commit, too
+                self._refusal = refusal
         return self._ruled
 
     def settle(self) -> None:
         """Tell of the outcome, which is committed."""
         if self._ruled.committed is not None:
             self._ruled.committed()
-        if not self.done.done():
+        if self.done.done():
+            return
+        if self._refusal is not None:
+            self.done.set_exception(self._refusal)
+        else:
             self.done.set_result(self._ruled.answer)
 
     def fail(self, error: Exception) -> None:

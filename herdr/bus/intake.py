@@ -10,6 +10,7 @@ from msgspec import UNSET
 from herdr.bus.classify import class_of, default_lane, tags_of
 from herdr.bus.debounce import Closed, Debounce, Outcome
 from herdr.bus.envelope import OWN_SOURCE, address, build_event, merge_tags, own_draft
+from herdr.bus.errand import Errand
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.overflow import Collected, Overflow
 from herdr.bus.pending import Pending, Submission
@@ -20,6 +21,9 @@ from herdr.event import Draft, Event, Lane, Receipt
 
 HELD_BYTES_MAX = 64 * 1024 * 1024  # of debounced events; as much as the lanes hold before they are full
 
+OnChange = Callable[[Draft, str, str | None], None]
+"""Called with the draft, its source, and the content hash that it gives."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -28,7 +32,7 @@ class Intake:
 
     def __init__(
         self,
-        lanes: Lanes[Pending],
+        lanes: Lanes[Pending | Errand],
         debounce: Debounce[Pending],
         overflow: Overflow,
         bucket: FairBucket,
@@ -38,6 +42,8 @@ class Intake:
     ) -> None:
         """`find_id` tells the `seq` of an event that was committed lately (else None or 0)."""
         self.table = RoutingTable()
+        self.on_change: OnChange | None = None
+        """Told of every change that a tool reports, before anything holds it back or drops it."""
         self.dropped: Counter[str] = Counter()
         """Events not stored, by reason."""
         self._lanes = lanes
@@ -58,6 +64,10 @@ class Intake:
         tags = merge_tags(own_tags, draft.tags) if draft.tags else own_tags
         wish = lane if draft.priority is None else Lane[draft.priority]
         routing = self.table.route(Subject(draft, source, class_, tags), wish)
+        changes = makes_version(draft)
+        hash_ = content_hash(draft) if changes else None
+        if changes and self.on_change is not None:
+            self.on_change(draft, source, hash_)
         event_id = self._new_id() if draft.id is UNSET else draft.id
         debounced = routing.lane is not Lane.P0 and self._is_debounced(draft)
         # What is in the log already goes straight on, to be answered `duplicate`: a retry is not a new event
@@ -68,10 +78,7 @@ class Intake:
             submission.settle(index, refusal)
             return None
         event = build_event(draft, source, event_id, class_, tags, routing.lane, routing.deliveries)
-        pending = Pending(event, made_id=draft.id is UNSET)
-        if makes_version(draft):
-            pending.makes_version = True
-            pending.hash = content_hash(draft)
+        pending = Pending(event, made_id=draft.id is UNSET, makes_version=changes, hash=hash_)
         if draft.based_on is not None:
             pending.based_on = draft.based_on
             pending.rejects = (

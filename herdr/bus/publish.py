@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from herdr.bus.errand import ERRAND_BYTES, Errand, Rule
 from herdr.bus.intake import Intake
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.pending import Pending, Submission
@@ -12,6 +13,7 @@ from herdr.bus.rates import Rate
 from herdr.bus.route import RoutingTable
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
+from herdr.errors import HerdrError
 from herdr.event import Draft, Event, Lane, Receipt
 
 DECODE_GATE_ROWS = 256  # one full batch: more decoded rows than that only lengthen a user's wait
@@ -24,7 +26,7 @@ class Publisher:
     """Takes drafts in order, and waits for the writer on their behalf."""
 
     def __init__(
-        self, lanes: Lanes[Pending], intake: Intake, writer: Writer, committed: Rate, clock: Clock
+        self, lanes: Lanes[Pending | Errand], intake: Intake, writer: Writer, committed: Rate, clock: Clock
     ) -> None:
         self.committed = committed
         """Events that reached the log."""
@@ -74,9 +76,9 @@ class Publisher:
                 await self._writer.room()
             await asyncio.sleep(0)
 
-    def announce(self, type_: str, data: Any, *, lane: Lane = Lane.P1, to: tuple[str, ...] = ()) -> None:
-        """Publish an event of the gateway's own, addressed to the named targets."""
-        self._intake.offer(Pending(self._intake.own(type_, data, lane=lane, to=to), made_id=True))
+    def announce(self, type_: str, data: Any, *, to: tuple[str, ...] = (), **fields: Any) -> None:
+        """Publish an event of the gateway's own, addressed to the named targets; `fields` as in `own_event`."""
+        self._intake.offer(Pending(self.own_event(type_, data, to=to, **fields), made_id=True))
         self._writer.wake()
 
     async def record(self, events: Sequence[Event]) -> list[Receipt]:
@@ -90,10 +92,43 @@ class Publisher:
         self._writer.wake()
         return await submission.done
 
-    def own_event(self, type_: str, data: Any, *, background: bool, session: str | None = None) -> Event:
-        """Return an event of the gateway's own; one of the background is of lane P2 and not routed."""
-        lane = Lane.P2 if background else Lane.P1
-        return self._intake.own(type_, data, lane=lane, session=session, routed=not background)
+    async def decide(self, rule: Rule, lane: Lane) -> Any:
+        """Let a rule decide in `seq` order within a batch; return its answer once that is committed.
+
+        Raises what the rule raises, LogUnavailable, and HerdrError `overloaded` while the lanes are full.
+        """
+        errand = Errand(rule, lane, asyncio.get_running_loop().create_future())
+        while (admission := self._lanes.offer(lane, errand, ERRAND_BYTES)) is Admission.WAIT:
+            self._writer.wake()
+            await self._writer.room()
+        if admission is Admission.REFUSED:
+            raise HerdrError("too many events wait for the log; try again in a second", "overloaded")
+        self._writer.wake()
+        return await errand.done
+
+    def own_event(
+        self,
+        type_: str,
+        data: Any,
+        *,
+        lane: Lane = Lane.P1,
+        to: tuple[str, ...] = (),
+        subject: str | None = None,
+        workspace: str = "default",
+        session: str | None = None,
+        routed: bool = True,
+    ) -> Event:
+        """Return an event of the gateway's own, not yet in the log. See `Intake.own`."""
+        return self._intake.own(
+            type_,
+            data,
+            lane=lane,
+            to=to,
+            subject=subject,
+            workspace=workspace,
+            session=session,
+            routed=routed,
+        )
 
     def use_table(self, table: RoutingTable) -> None:
         """Route what comes from now on by another table."""

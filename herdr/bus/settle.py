@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from herdr.bus.decide import Decision
+from herdr.bus.errand import Tentative
 from herdr.bus.log import Log, Put
 from herdr.bus.rates import Rate
 from herdr.bus.recent_ids import RecentIds
@@ -27,7 +28,9 @@ class Settlement:
         clock: Clock,
         head: int,
         on_commit: Callable[[list[Event]], None],
+        tentative: Tentative,
     ) -> None:
+        """`tentative`: what errands change; its stored values are of the kind `lock`."""
         self.ids = ids
         self.committed = Rate()
         self._versions = versions
@@ -35,12 +38,18 @@ class Settlement:
         self.announced = head
         """Newest `seq` that followers have been told of."""
         self._on_commit = on_commit
+        self._tentative = tentative
 
     def puts(self, decision: Decision) -> list[Put]:
         """Return the named values that belong into the decision's transaction."""
         puts = [Put("version", f"{w}\0{s}", _encode(v)) for (w, s), v in decision.versions.items()]
         puts.extend(Put("version", f"{w}\0{s}", None) for w, s in self._versions.take_forgotten())
+        puts.extend(decision.puts)
         return puts
+
+    def undo(self) -> None:
+        """Take back what errands changed for a decision that was not committed."""
+        self._tentative.undo()
 
     def settle(self, decision: Decision) -> None:
         """Apply a decision that has been committed, then answer and announce it."""
@@ -51,8 +60,11 @@ class Settlement:
             self.ids.remember_made(event.source, event.id, event.seq)
         for (workspace, subject), version in decision.versions.items():
             self._versions.set(workspace, subject, version)
+        self._tentative.keep()
         for item, receipt in decision.answers:
             item.settle(receipt)
+        for errand in decision.errands:
+            errand.settle()
         self._announce(decision.events)
 
     async def catch_up(self, log: Log) -> None:
@@ -69,6 +81,7 @@ class Settlement:
                     self.ids.remember(event.source, event_id, event.seq, event.accepted_us)
             self._announce(events)
         self._versions.restore(await log.load("version"))
+        self._tentative.reload(await log.load("lock"))
 
     def _announce(self, events: list[Event]) -> None:
         if not events:

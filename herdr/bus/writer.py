@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from herdr.bus.decide import Decision, Id, Judge
+from herdr.bus.errand import Errand
 from herdr.bus.lanes import Lanes
 from herdr.bus.log import Batch, Log, Put
 from herdr.bus.pending import Pending
@@ -32,7 +33,7 @@ class Writer:
     def __init__(
         self,
         log: Log,
-        lanes: Lanes[Pending],
+        lanes: Lanes[Pending | Errand],
         judge: Judge,
         settlement: Settlement,
         clock: Clock,
@@ -174,6 +175,7 @@ class Writer:
         except LogUnavailable as error:
             self._fail(error, items, waiting)
         except Exception:
+            self._settlement.undo()
             self._give_up(
                 items, waiting, "the gateway made a mistake and stored nothing of this; its log says which"
             )
@@ -181,13 +183,13 @@ class Writer:
         if self.failure is not None:
             await asyncio.sleep(self._retry_s)  # what must not be lost went back into its lane
 
-    async def _find_ids(self, items: Sequence[Pending]) -> dict[Id, int]:
+    async def _find_ids(self, items: Sequence[Pending | Errand]) -> dict[Id, int]:
         """Return those of a batch's ids that the log holds. Only what left memory costs a look at the disk."""
         known: dict[Id, int] = {}
         asked: dict[int, Id] = {}
         find = self._settlement.ids.find
         for item in items:
-            if item.made_id:
+            if isinstance(item, Errand) or item.made_id:
                 continue
             event = item.event
             seq = find(event.source, event.id)
@@ -209,14 +211,19 @@ class Writer:
                 known[asked[hash_]] = seq
 
     async def _commit(
-        self, items: list[Pending], decision: Decision, puts: list[Put], waiting: Waiting
+        self, items: list[Pending | Errand], decision: Decision, puts: list[Put], waiting: Waiting
     ) -> None:
+        puts = [*puts, *self._settlement.puts(decision)]
+        if not (decision.events or puts):
+            self._settlement.settle(decision)  # duplicates and denials: nothing to wait for a disk for
+            return
         # The index's pages would make a user's instruction wait; but not for ever, or the memory would grow
         ids = self._settlement.ids
         spill = () if self._lanes.has_p0 and not ids.is_behind else ids.take_spill()
         try:
-            await self._log.append(Batch(decision.events, [*puts, *self._settlement.puts(decision)], spill))
+            await self._log.append(Batch(decision.events, puts, spill))
         except LogUnavailable as error:
+            self._settlement.undo()
             self._fail(error, items, waiting)
             return
         if self.failure is not None:
@@ -228,18 +235,20 @@ class Writer:
         finish(waiting)
 
     @staticmethod
-    def _give_up(items: Sequence[Pending], waiting: Waiting, why: str) -> None:
+    def _give_up(items: Sequence[Pending | Errand], waiting: Waiting, why: str) -> None:
         error = LogUnavailable(why)
         for item in items:
             item.fail(error)
         finish(waiting, error)
 
-    def _fail(self, error: LogUnavailable, items: Sequence[Pending], waiting: Waiting) -> None:
+    def _fail(self, error: LogUnavailable, items: Sequence[Pending | Errand], waiting: Waiting) -> None:
         if self.failure is None:
             _log.error("the log cannot be written: %s", error.detail)
         self.failure = error.detail
         for item in reversed(items):
-            if item.submission is None:  # answered `deferred` before: it stays until the log is back
+            if (
+                isinstance(item, Pending) and item.submission is None
+            ):  # answered `deferred` before: it stays until the log is back
                 item.made_id = False  # it may be there already after all
                 self._lanes.put_back(item.event.lane, item, len(item.event.body))
             item.fail(error)

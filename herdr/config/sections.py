@@ -209,6 +209,19 @@ class AuthSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
 
 
+class LocksSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Write locks."""
+
+    expiry_delay_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=60,
+            description="Seconds that others are kept off after a lease ran out, for late writes of its holder.",
+        ),
+    ] = 3
+
+
 class ContextSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The shared picture of the project. Read and checked now, used by a later version."""
 
@@ -236,5 +249,6 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     routes: Annotated[tuple[RouteRule, ...], Meta(max_length=ROUTES_MAX)] = ()
     workspaces: Annotated[tuple[Workspace, ...], Meta(max_length=WORKSPACES_MAX)] = ()
     auth: AuthSection = AuthSection()
+    locks: LocksSection = LocksSection()
     context: ContextSection = ContextSection()
     models: ModelsSection = ModelsSection()

@@ -64,6 +64,10 @@ class Workspaces(Protocol):
         """Return each folder's path, by name."""
         ...
 
+    def roots(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the paths under which clients elsewhere know each folder, by name."""
+        ...
+
 
 def _shown(listed: Listed) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(listed.rule)
@@ -151,9 +155,10 @@ class WorkspacesApi:
 
     async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the watched folders and their counts."""
-        states = self._workspaces.state()
+        states, roots = self._workspaces.state(), self._workspaces.roots()
         found = [
-            {"name": name, "path": path, **states[name]} for name, path in self._workspaces.paths().items()
+            {"name": name, "path": path, "roots": roots[name], **states[name]}
+            for name, path in self._workspaces.paths().items()
         ]
         await respond_json(send, 200, {"workspaces": found})
 
