@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import follow, publish, urgent
+from bench.locks import decisions, turns
 from bench.models import agents, overhead, urgency
 from bench.plan import Plan
 from bench.report import Line, as_json, machine, table
@@ -27,6 +28,8 @@ MEASURES: dict[str, Callable[[Plan], list[Line]]] = {
     "latency": follow.latency,
     "urgent": urgent.urgent,
     "idle": follow.idle,
+    "lock-decisions": decisions.decisions,
+    "lock-turns": turns.turns,
     "first-token": overhead.first_token,
     "streams": overhead.streams,
     "urgency": urgency.urgency,

@@ -5,13 +5,14 @@ import contextlib
 import logging
 import random
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from prometheus_client.core import Metric
 from starlette.applications import Starlette
 
 from herdr import config as settings
@@ -38,6 +39,10 @@ from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
+from herdr.locking.desk import Counts, Desk
+from herdr.locking.held import HeldLocks
+from herdr.locking.unlocked_writes import UnlockedWrites
+from herdr.locks.naming import Naming
 from herdr.pool.prewarm import prewarm
 from herdr.pool.upstream import client_session
 from herdr.pooling import api_keys, build_pool, read_prompts
@@ -45,10 +50,13 @@ from herdr.recording import Recording
 from herdr.storage.retention import Retention
 from herdr.storage.sqlite.folder import LOCK_NAME
 from herdr.storage.sqlite.log import SqliteLog
+from herdr.watching import SOURCE as WATCHER
 from herdr.watching import Watching
 from herdr.web.auth import Access, make_token
 from herdr.web.guard import Guard
 from herdr.web.health import Health
+from herdr.web.lock_numbers import lock_health, lock_metrics
+from herdr.web.lock_routes import lock_endpoints
 from herdr.web.model_numbers import ModelNumbers
 from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
@@ -88,18 +96,26 @@ async def gateway(
     async with contextlib.AsyncExitStack() as closing:
         log = await open_log(config.bus, clock)
         closing.push_async_callback(log.close)
-        bus = await build_bus(log, config.bus, config.routes, clock)
+        held = HeldLocks(await log.load("lock"), clock, config.locks.expiry_delay_s)
+        bus = await build_bus(log, config.bus, config.routes, clock, held)
         await bus.start()
         closing.push_async_callback(bus.stop)
+        held.start(bus.publisher)
+        closing.push_async_callback(held.stop)
+        unlocked = UnlockedWrites(held.table.find, bus.publisher, clock, WATCHER)
+        closing.push_async_callback(unlocked.stop)
+        unlocked.start()
+        bus.publisher.tell_changes(unlocked.reported)
         streams = Streams(config.server.max_connections, config.server.send_timeout_s, clock, random.random)
         closing.callback(streams.stop)
         streams.start()
-        watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
+        watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember, unlocked.saw)
         closing.push_async_callback(watching.stop)
         watching.start(config.workspaces, await log.load("workspace"))
         keys = api_keys(config.models, environ)
         local = with_local_model(config.models, path.parent)
         models, own_key = await closing.enter_async_context(local)
+        desk = Desk(held, Naming(watching.paths), UlidFactory(clock))
         session = await closing.enter_async_context(client_session())
         new_id = UlidFactory(clock)
         recording = Recording(bus.publisher, bus.remember, clock, models.audit, await log.load("call"))
@@ -109,9 +125,14 @@ async def gateway(
         pool.start()
         prewarming = asyncio.create_task(prewarm(pool, prompts), name="prewarm")
         closing.callback(prewarming.cancel)
-        health = build_health(bus, path, streams, watching, ModelNumbers(pool, recording), clock, warnings)
-        listed = model_endpoints(pool, recording, streams, clock, new_id)
-        app = build_front(bus, streams, health, watching, listed, config, peers_allowed)
+        health = build_health(
+            bus, path, streams, watching, ModelNumbers(pool, recording), desk.counts, clock, warnings
+        )
+        models_listed = model_endpoints(pool, recording, streams, clock, new_id)
+        locks_listed = lock_endpoints(desk, streams, lambda: log.head)
+        app = build_front(
+            bus, streams, health, watching, [*models_listed, *locks_listed], desk, config, peers_allowed
+        )
         yield Gateway(app, bus, streams, watching, health)
 
 
@@ -193,6 +214,7 @@ def build_health(
     streams: Streams,
     watching: Watching,
     models: ModelNumbers,
+    locks: Counts,
     clock: Clock,
     warnings: tuple[str, ...],
 ) -> Health:
@@ -204,9 +226,20 @@ def build_health(
 
     def extra() -> Mapping[str, Any]:
         troubles = [*watching.troubles(), *models.troubles]
-        return {"workspaces": watching.state(), "troubles": troubles, "warnings": list(warnings)}
+        return {
+            "workspaces": watching.state(),
+            "troubles": troubles,
+            "warnings": list(warnings),
+            "locks": lock_health(locks),
+        }
 
-    return Health(bus, streams, models, started=clock.monotonic(), store=store, extra=extra)
+    def families() -> Iterator[Metric]:
+        yield from models.metrics()
+        yield from lock_metrics(locks)
+
+    return Health(
+        bus, streams, models, started=clock.monotonic(), store=store, extra=extra, families=families
+    )
 
 
 def build_front(
@@ -214,18 +247,19 @@ def build_front(
     streams: Streams,
     health: Health,
     watching: Watching,
-    models: list[Endpoint],
+    others: list[Endpoint],
+    desk: Desk,
     config: settings.Config,
     peers_allowed: frozenset[str] | None,
 ) -> Front:
-    """Build the web application over a running bus; `models` are the pool's endpoints."""
+    """Build the web application over a running bus; `others`: the endpoints of the pool and of the locks."""
     tokens = [make_token(t.name, t.token or "", t.scopes) for t in config.auth.tokens]
     access = Access(tokens, None if config.auth.open else peers_allowed)
     listed = endpoints(
-        bus, streams, health, watching, models, config.server.body_max_bytes, config.bus.data_max_bytes
+        bus, streams, health, watching, others, config.server.body_max_bytes, config.bus.data_max_bytes
     )
-    by_path = build_methods(listed, access)
-    sockets = websockets(bus, streams, access, config.bus.data_max_bytes)
+    by_path = build_methods(listed, access, desk.carried)
+    sockets = websockets(bus, streams, access, config.bus.data_max_bytes, desk)
     starlette = Starlette(routes=starlette_routes(by_path, sockets))
     starlette.router.default = not_found
     starlette.router.redirect_slashes = False

@@ -13,6 +13,7 @@ import msgspec
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock
 from herdr.config import WORKSPACES_MAX, Workspace
+from herdr.context.watch.changes import Change
 from herdr.context.watch.report import WorkspaceEvent
 from herdr.context.watch.status import Settings
 from herdr.context.watch.watcher import Watcher
@@ -22,6 +23,7 @@ from herdr.event import Draft, Name
 SOURCE = "watcher"
 RETRY_S = 1.0  # while the log fails; the watcher keeps what it has to say until then
 
+Saw = Callable[[str, Sequence[Change]], None]
 Remember = Callable[[str, str, bytes | None], Awaitable[None]]
 
 _log = logging.getLogger("herdr.watch")
@@ -48,17 +50,24 @@ class Watching:
 
     `data` is the gateway's own folder, which is not watched, and `own` its files: where a workspace is in that
     folder, or the folder itself, only these are left out. `remember(name, path)` keeps a workspace that was
-    added while running; None as path forgets it.
+    added while running; None as path forgets it. `saw` hears at once of every change of every file.
     """
 
     def __init__(
-        self, publisher: Publisher, clock: Clock, data: Path, own: Iterable[Path], remember: Remember
+        self,
+        publisher: Publisher,
+        clock: Clock,
+        data: Path,
+        own: Iterable[Path],
+        remember: Remember,
+        saw: Saw = lambda _workspace, _changes: None,
     ) -> None:
         self._publisher = publisher
         self._clock = clock
         self._data = Path(os.path.realpath(data))
         self._own = tuple(os.path.realpath(path) for path in own)
         self._remember = remember
+        self._saw = saw
         self._running: dict[str, Watched] = {}
 
     def start(self, configured: Iterable[Workspace], remembered: Mapping[str, bytes]) -> None:
@@ -107,7 +116,11 @@ class Watching:
         async def emit(events: Sequence[WorkspaceEvent]) -> None:
             await self._publish(name, events, stopping)
 
-        watcher = Watcher(name, path, emit, self._clock, Settings(exclude=self._excluded(path)))
+        async def tap(changes: Sequence[Change]) -> None:
+            self._saw(name, changes)
+
+        settings = Settings(exclude=self._excluded(path))
+        watcher = Watcher(name, path, emit, self._clock, settings, tap)
         task = asyncio.create_task(watcher.run(), name=f"watch {name}")
         task.add_done_callback(_report_crash)
         self._running[name] = Watched(path, watcher, task, stopping, roots)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from herdr.bus.errand import ERRAND_BYTES, Errand, Rule
-from herdr.bus.intake import Intake
+from herdr.bus.intake import Intake, OnChange
 from herdr.bus.lanes import Admission, Lanes
 from herdr.bus.pending import Pending, Submission
 from herdr.bus.rates import Rate
@@ -133,6 +133,10 @@ class Publisher:
     def use_table(self, table: RoutingTable) -> None:
         """Route what comes from now on by another table."""
         self._intake.table = table
+
+    def tell_changes(self, listener: OnChange) -> None:
+        """Tell the listener of every change that a tool reports, at once when it comes in."""
+        self._intake.on_change = listener
 
     @property
     def dropped(self) -> Mapping[str, int]:

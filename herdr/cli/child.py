@@ -6,7 +6,7 @@ import selectors
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import IO, NamedTuple
@@ -78,6 +78,19 @@ def run_command(command: Sequence[str], clock: Clock) -> Outcome:
     name = signal.Signals(-code).name if code < 0 else None
     code = SIGNALLED - code if code < 0 else code
     return Outcome(code, name, clock.monotonic() - started, kept.stdout.bytes(), kept.both.bytes())
+
+
+def run_inherited(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run a command on our own stdin, stdout and stderr, passing on our signals; returns a shell's exit code."""
+    with _signals_passed_on() as passing:
+        try:
+            process = subprocess.Popen(command, env=environ)
+        except (OSError, ValueError) as error:
+            return _not_run(command[0], error).exit_code
+        with process:
+            passing.to(process)
+            code = process.wait()
+    return SIGNALLED - code if code < 0 else code
 
 
 def _not_run(name: str, error: Exception) -> Outcome:

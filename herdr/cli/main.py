@@ -1,8 +1,9 @@
 """The `herdr` command: finds the group, runs it, and turns what goes wrong into one clean message.
 
 Exit codes: 0 done; 1 it failed; 2 the command line is wrong; 3 the gateway cannot be reached;
-4 the gateway refused (a token is missing, wrong, or lacks a scope); 130 interrupted; 141 the reader of
-our output went away. Data goes to stdout, everything for people to stderr.
+4 the gateway refused (a token is missing, wrong, or lacks a scope); 75 somebody else holds what was asked
+for; 130 interrupted; 141 the reader of our output went away. Data goes to stdout, everything for people to
+stderr.
 
 A group is a module of `herdr.cli` with `add_parser(subparsers)` and `run(args) -> exit code`. Its errors
 are HerdrErrors; `code` decides the exit code. Only the group at hand is imported: the gateway's own imports
@@ -23,21 +24,23 @@ from herdr.config.problem import did_you_mean
 from herdr.errors import HerdrError
 
 GROUPS = (
-    *("backup", "calls", "config", "exec", "pool", "publish", "redact", "restore"),
-    *("routes", "run", "serve", "status", "tail", "workspace"),
+    *("backup", "calls", "config", "exec", "guard", "lock", "locks", "pool", "publish", "redact"),
+    *("restore", "routes", "run", "serve", "status", "tail", "workspace"),
 )
 """The commands; each is the module of its name."""
 
 FAILED, USAGE, UNREACHABLE, REFUSED, INTERRUPTED, READER_GONE = 1, 2, 3, 4, 130, 141
+LOCKED = 75  # EX_TEMPFAIL of sysexits.h; a command run under a lock has the low numbers for itself
 _EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
         "usage": USAGE,
         "unreachable": UNREACHABLE,
         **dict.fromkeys(("unauthorized", "forbidden", "missing_scope", "foreign_host"), REFUSED),
+        **dict.fromkeys(("locked", "deadlock"), LOCKED),
     }
 )
 _EPILOG = (
-    "Exit codes: 0 done, 1 failed, 2 wrong command line, 3 the gateway cannot be reached, 4 it refused. "
+    "Exit codes: 0 done, 1 failed, 2 wrong command line, 3 the gateway cannot be reached, 4 it refused, 75 locked. "
     "Settings: HERDR_GATEWAY_*; clients read HERDR_GATEWAY_URL and HERDR_GATEWAY_TOKEN. "
     "`herdr help COMMAND` describes one command."
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from herdr.cli.client import add_connection, gateway_of
-from herdr.cli.terminal import counted, print_json, print_line
+from herdr.cli.terminal import counted, print_json, print_line, span
 
 _EPILOG = """\
 examples:
@@ -15,7 +15,6 @@ examples:
 Exit codes: 0 ok or degraded, 1 failing, 3 the gateway cannot be reached.
 """
 TIMEOUT_S = 4.0  # below the 5 s that the container's health check waits
-_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 def describe(report: Mapping[str, Any], url: str) -> Iterator[str]:
     """Yield the lines that say what a `/healthz` body holds."""
-    yield f"{report['status']}: herdr {report.get('version')} at {url}, up {_span(report.get('uptime_s', 0))}"
+    yield f"{report['status']}: herdr {report.get('version')} at {url}, up {span(report.get('uptime_s', 0))}"
     for reason in report.get("reasons", ()):
         yield f"  {reason}"
     connections, queue = report.get("connections", {}), report.get("queue_depth", {})
@@ -75,16 +74,6 @@ def describe(report: Mapping[str, Any], url: str) -> Iterator[str]:
 
 def _dropped(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n) or "nothing"
-
-
-def _span(seconds: float) -> str:
-    """Return a duration in its two largest units."""
-    left, parts = int(seconds), []
-    for size, unit in _UNITS:
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "less than a second"
 
 
 def _size(count: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 _RESET = "\x1b[0m"
+_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def plain(text: str) -> str:
@@ -30,6 +31,16 @@ def print_line(text: str, colour: str = "") -> None:
 def counted(number: int, name: str) -> str:
     """Return a number with its noun: `1 file`, `2 files`."""
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def span(seconds: float) -> str:
+    """Return a duration in its two largest units: `2 h 5 min`."""
+    left, parts = int(seconds), []
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "less than a second"
 
 
 def print_json(value: Any) -> None:

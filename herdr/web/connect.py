@@ -20,16 +20,20 @@ from herdr.web.frames import (
     Attrs,
     BadFrame,
     Follow,
+    LockFrame,
     Ping,
     Publish,
     Unfollow,
     from_msgpack,
     parse_frame,
 )
+from herdr.web.lock_channels import Bindings, LockChannels
+from herdr.web.lock_desk import Desk
 from herdr.web.problems import Refused
 from herdr.web.publish import check_wishes
 from herdr.web.socket import Socket
 from herdr.web.streams import Streams
+from herdr.web.surface import LOCKS
 
 PUBLISHES_MAX = 64  # frames of one connection that wait for their commit; then its socket is not read
 RECEIPTS_S = 1.0  # that a goodbye waits for them: a commit takes milliseconds, a failing log for ever
@@ -40,9 +44,11 @@ _encode = msgspec.json.Encoder().encode
 class Connect:
     """The WebSocket application of `/v1/connect`."""
 
-    def __init__(self, bus: Bus, streams: Streams, access: Access, data_max: int) -> None:
+    def __init__(self, bus: Bus, streams: Streams, access: Access, data_max: int, desk: Desk) -> None:
         self._bus = bus
         self._streams = streams
+        self._desk = desk
+        self._bindings: Bindings = {}
         self._access = access
         self._data_max = data_max
 
@@ -60,15 +66,29 @@ class Connect:
         binary = chosen == MSGPACK_PROTOCOL
         socket = Socket(send, self._streams.now, binary, scope.get(ABORT))
         channels = Channels(self._bus.subscriptions, self._streams, socket, self._bus.epoch)
+        locks = LockChannels(self._desk, socket, caller, self._head, self._bindings)
         connection = Connection(
-            self._bus.publisher, channels, socket, caller, self._data_max, binary, self._streams.retry_ms
+            self._bus.publisher,
+            channels,
+            locks,
+            socket,
+            caller,
+            self._data_max,
+            binary,
+            self._streams.retry_ms,
         )
-        with self._streams.connected(connection):
-            await connection.run(receive)
+        try:
+            with self._streams.connected(connection):
+                await connection.run(receive)
+        finally:
+            await locks.end(keeps_bound=connection.leaving)
+
+    def _head(self) -> int:
+        return self._bus.log.head
 
     def _scope_needed(self, scope: Scope) -> str:
-        """A token that may only follow, or only publish, may connect; each op is judged again."""
-        for needed in ("events:publish", "events:follow"):
+        """A token that may do one thing only may connect; each op is judged again."""
+        for needed in ("events:publish", "events:follow", LOCKS):
             with contextlib.suppress(Refused):
                 self._access.admit(scope, needed)
                 return needed
@@ -85,6 +105,7 @@ class Connection:
         self,
         publisher: Publisher,
         channels: Channels,
+        locks: LockChannels,
         socket: Socket,
         caller: Caller,
         data_max: int,
@@ -93,12 +114,14 @@ class Connection:
     ) -> None:
         self._publisher = publisher
         self._channels = channels
+        self._locks = locks
         self._socket = socket
         self._caller = caller
         self._data_max = data_max
         self._binary = binary
         self._retry_ms = retry_ms
-        self._leaving = False
+        self.leaving = False
+        """Whether the gateway has begun to end the connection."""
         self._room = asyncio.Semaphore(PUBLISHES_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -107,7 +130,7 @@ class Connection:
         try:
             with contextlib.suppress(OSError):  # it has left while an answer was on its way
                 while (message := await receive())["type"] != "websocket.disconnect":
-                    if not self._leaving:
+                    if not self.leaving:
                         await self._handle(message)
         finally:
             self._channels.close_all()
@@ -116,11 +139,12 @@ class Connection:
 
     async def say_goodbye(self) -> None:
         """See `Talker.say_goodbye`. What comes from now on is not carried out, so the client repeats it."""
-        self._leaving = True
+        self.leaving = True
+        self._locks.stop_waiting()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(RECEIPTS_S):
-                while self._tasks:
-                    await asyncio.wait(self._tasks)
+                while tasks := self._tasks | self._locks.tasks:
+                    await asyncio.wait(tasks)
         with contextlib.suppress(OSError):  # the client was faster
             await self._socket.say_goodbye(self._retry_ms())
 
@@ -135,6 +159,8 @@ class Connection:
             if isinstance(frame, Publish | Ack):
                 await self._room.acquire()
                 self._spawn(self._publish(frame) if isinstance(frame, Publish) else self._ack(frame))
+            elif isinstance(frame, LockFrame):
+                self._locks.begin(frame)
             else:
                 await self._carry_out(frame)
         except BadFrame as bad:
@@ -159,6 +185,8 @@ class Connection:
         try:
             self._need("events:publish")
             check_wishes(frame.events, self._caller)
+            if frame.tokens:
+                await self._locks.carried(frame.tokens)
             receipts = await self._publisher.publish(frame.events, self._caller.name)
         except HerdrError as error:
             await self._socket.answer_error(error, frame.ref)

@@ -1,7 +1,7 @@
 """Pure: from a request's bytes to checked drafts, with an error for every wrong field."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -199,8 +199,8 @@ def find_errors(raws: Iterable[msgspec.Raw]) -> list[FieldError]:
     return errors
 
 
-def explain(error: Exception, index: int | None) -> FieldError:
-    """Turn a decoder's message into the field and what it should be."""
+def explain(error: Exception, index: int | None, expected: Mapping[str, str] = EXPECTED) -> FieldError:
+    """Turn a decoder's message into the field and what it should be; `expected`: of each field, those of events."""
     if isinstance(error, RecursionError):
         return FieldError("", "nested too deeply", index)
     text = str(error)
@@ -208,15 +208,15 @@ def explain(error: Exception, index: int | None) -> FieldError:
     path = place["path"].lstrip(".") if place else ""
     text = _PLACE.sub("", text)
     if unknown := _UNKNOWN.fullmatch(text):
-        return FieldError(unknown["name"][:128], f"unknown field; there are {', '.join(EXPECTED)}", index)
+        return FieldError(unknown["name"][:128], f"unknown field; there are {', '.join(expected)}", index)
     if missing := _MISSING.fullmatch(text):
         return FieldError(
-            missing["name"], f"required: {EXPECTED.get(missing['name'], 'it is missing')}", index
+            missing["name"], f"required: {expected.get(missing['name'], 'it is missing')}", index
         )
     field = re.split(r"[.\[]", path)[0]
-    if field in EXPECTED:
+    if field in expected:
         got = f", got `{found[1]}`" if (found := re.search(r", got `(\w+)`", text)) else ""
-        return FieldError(path, f"expected {EXPECTED[field]}{got}", index)
+        return FieldError(path, f"expected {expected[field]}{got}", index)
     return FieldError(path, text[:200], index)
 
 

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw
 
-from herdr.errors import HerdrError, InvalidInput
+from herdr.errors import FieldError, HerdrError, InvalidInput
 from herdr.event import Draft
 from herdr.web.drafts import EVENTS_MAX, check_all, check_count, check_text, explain, find_errors, split_array
+from herdr.web.lock_bodies import LockBody, Token, Tokens, Ttl, WaitBody, explained, wrong
 from herdr.web.query import QUERY_MAX
 
 JSON_PROTOCOL = "herdr.v1.json"
@@ -22,6 +23,8 @@ class Publish(msgspec.Struct, tag_field="op", tag="publish", forbid_unknown_fiel
 
     ref: Ref
     events: list[Draft]
+    tokens: Tokens = ()
+    """Of locks whose leases this renews; when one is not held any more, nothing is published."""
 
 
 class Ack(msgspec.Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
@@ -49,6 +52,46 @@ class Ping(msgspec.Struct, tag_field="op", tag="ping"):
     ref: Ref | None = None
 
 
+class Lock(LockBody, kw_only=True, tag_field="op", tag="lock", forbid_unknown_fields=True):
+    """Ask for a lock; answered by `lock` once it is granted."""
+
+    ref: Ref
+    bound: bool = False
+    """Whether it is released when this connection ends."""
+
+
+class Unlock(msgspec.Struct, tag_field="op", tag="unlock", forbid_unknown_fields=True):
+    """Give a lock back; or, with `cancel`, give up what was asked for under that ref."""
+
+    ref: Ref
+    lock: str | None = None
+    token: Token | None = None
+    cancel: Ref | None = None
+
+
+class Renew(msgspec.Struct, tag_field="op", tag="renew", forbid_unknown_fields=True):
+    """Begin a lease anew."""
+
+    ref: Ref
+    lock: str
+    token: Token
+    ttl_s: Ttl | None = None
+
+
+class Wait(WaitBody, kw_only=True, tag_field="op", tag="wait", forbid_unknown_fields=True):
+    """Declare that an owner waits for another's result."""
+
+    ref: Ref
+    bound: bool = False
+
+
+class Unwait(msgspec.Struct, tag_field="op", tag="unwait", forbid_unknown_fields=True):
+    """End a declared wait."""
+
+    ref: Ref
+    wait: str
+
+
 class Follow(msgspec.Struct):
     """Follow; the fields are those of the query of `GET /v1/events`."""
 
@@ -73,12 +116,20 @@ class _Named(msgspec.Struct):
     ref: Ref | None = None
 
 
-Frame = Publish | Ack | Unfollow | Attrs | Ping | Follow
+LockFrame = Lock | Unlock | Renew | Wait | Unwait
+_Closed = Publish | Ack | Unfollow | Attrs | Ping | LockFrame
+Frame = _Closed | Follow
 
-LATER = frozenset({"lock", "unlock", "renew", "wait"})
-"""Operations of the protocol that this version does not have."""
+_LOCK_OPS: dict[str, type[msgspec.Struct]] = {
+    "lock": Lock,
+    "unlock": Unlock,
+    "renew": Renew,
+    "wait": Wait,
+    "unwait": Unwait,
+}
+_OPS = ("publish", "follow", "ack", "unfollow", "attrs", "ping", *_LOCK_OPS)
 
-_decode = msgspec.json.Decoder(Publish | Ack | Unfollow | Attrs | Ping).decode
+_decode = msgspec.json.Decoder(_Closed).decode
 _count = msgspec.json.Decoder(_Counted).decode
 _bound = msgspec.msgpack.Decoder(_Bounded).decode
 _name = msgspec.msgpack.Decoder(_Named).decode
@@ -145,7 +196,7 @@ def parse_frame(data: bytes, data_max: int) -> Frame:
         check_text(data)
         if data.count(b"{") > EVENTS_MAX:  # no event has less than one brace, so fewer need no counting
             _check_events(data)
-        frame: Publish | Ack | Unfollow | Attrs | Ping = _decode(data)
+        frame: _Closed = _decode(data)
         if isinstance(frame, Publish):
             ref = frame.ref
             check_all(frame.events, data_max)
@@ -202,21 +253,19 @@ def _follow(ref: Ref, members: dict[str, Raw], size: int) -> Follow:
 
 
 def _explain(op: Any, ref: Ref | None, members: dict[str, Raw], error: Exception) -> InvalidInput:
-    if isinstance(op, str) and op in LATER:
-        return InvalidInput(f"{op!r} is not in this version of the gateway", "unsupported")
-    if op not in ("publish", "follow", "ack", "unfollow", "attrs", "ping"):
-        return InvalidInput(
-            f"{op!r:.80} is not an op; there are publish, follow, ack, unfollow, attrs, ping", "bad_frame"
-        )
+    if op not in _OPS:
+        return InvalidInput(f"{op!r:.80} is not an op; there are {', '.join(_OPS)}", "bad_frame")
     if op != "attrs" and ref is None:
         return InvalidInput(f"{op} needs a `ref`, a number or text that its answer will carry", "bad_frame")
-    if op == "publish" and (events := bytes(members.get("events", b""))).startswith(b"["):
-        return _explain_events(events, error)
-    found = explain(error, None)
+    events = bytes(members.get("events", b"")) if op == "publish" else b""
+    if events.startswith(b"[") and (errors := find_errors(split_array(events))):
+        return _explain_events(errors)
+    if op in _LOCK_OPS:
+        return wrong(explained(error, _LOCK_OPS[op]))
+    found = explained(error, Publish) if op == "publish" else explain(error, None)
     return InvalidInput(f"{op}: {found.field or 'frame'}: {found.message}", "bad_frame", [found])
 
 
-def _explain_events(events: bytes, error: Exception) -> InvalidInput:
-    errors = find_errors(split_array(events)) or [explain(error, None)]
+def _explain_events(errors: list[FieldError]) -> InvalidInput:
     where = f"event {errors[0].index}: {errors[0].field}: {errors[0].message}"
     return InvalidInput(f"{where}; nothing of this frame was stored", "invalid_event", errors)

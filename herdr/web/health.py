@@ -24,13 +24,12 @@ class Models(Protocol):
         """Return what everybody may know of each backend."""
         ...
 
-    def metrics(self) -> Iterable[Metric]:
-        """Return the pool's metric families."""
-        ...
-
 
 class Health:
-    """Gathers the numbers of all parts. `store` and `extra` add what only the composition root knows of."""
+    """Gathers the numbers of all parts. `store` and `extra` add what only the composition root knows of.
+
+    `families`: the metrics of the parts beside the bus.
+    """
 
     def __init__(
         self,
@@ -41,6 +40,7 @@ class Health:
         started: float,
         store: Numbers,
         extra: Numbers,
+        families: Callable[[], Iterable[Metric]],
     ) -> None:
         self._bus = bus
         self._models = models
@@ -48,6 +48,7 @@ class Health:
         self._started = started
         self._store = store
         self._extra = extra
+        self._families = families
 
     async def healthz(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with everything; 503 while the log cannot be written."""
@@ -69,7 +70,7 @@ class Health:
         await respond(
             send,
             200,
-            render(self._snapshot(), self._models.metrics()),
+            render(self._snapshot(), self._families()),
             [(b"content-type", CONTENT_TYPE.encode()), *NO_STORE],
         )
 

@@ -69,6 +69,7 @@ def _query(name: str, description: str, *, repeats: bool = False, **schema: Any)
 
 _GLOB = "exact or a glob; may stand several times, any of them fits"
 _EVENT_LINES = "one event a line"
+_TOKEN = _query("token", "of the holder; here or in the body", type="integer")
 _MORE: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", "/v1/events"): {
         "bodies": {
@@ -114,6 +115,32 @@ _MORE: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "media": {"text/event-stream": {"schema": {"type": "string"}}},
     },
     ("GET", "/v1/events/{seq}"): {"answers": FollowedEvent},
+    ("GET", "/v1/locks"): {
+        "parameters": [
+            _query("workspace", "of this workspace only"),
+            _query("path", "only what overlaps this path"),
+            _query("owner", "of this owner only"),
+        ]
+    },
+    ("PUT", "/v1/locks/{lock}"): {
+        "is_optional": True,
+        "parameters": [
+            _TOKEN,
+            _query("ttl_s", "seconds, for as long as before where left out", type="number"),
+        ],
+    },
+    ("DELETE", "/v1/locks/{lock}"): {
+        "is_optional": True,
+        "parameters": [
+            _TOKEN,
+            _query("force", "release it though one is not its holder; scope `admin`", type="boolean"),
+            _query("reason", "what the holder is told; needed with `force`"),
+        ],
+    },
+    ("DELETE", "/v1/waits"): {
+        "is_optional": True,
+        "parameters": [_query("owner", "who waits"), _query("on", "for whom")],
+    },
     ("GET", "/metrics"): {"media": {"text/plain": {"schema": {"type": "string"}}}},
 }
 
@@ -132,7 +159,9 @@ def describe(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
         "info": {
             "title": "Herdr gateway",
             "version": version,
-            "description": "Tokens are needed where the configuration has some; see each operation's scope.",
+            "description": "Tokens are needed where the configuration has some; see each operation's scope. "
+            "Any call may carry `X-Herdr-Lock-Token`, the token of a lock or several with commas between them: it "
+            "renews these leases, and is refused with 409 when one of them is not held any more.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -219,7 +248,7 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     }
     if endpoint.request is not None:
         content = {JSON: {"schema": schemas.of(endpoint.request)}, **more.get("bodies", {})}
-        operation["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": not more.get("is_optional", False), "content": content}
     return operation
 
 
@@ -233,7 +262,7 @@ def _responses(endpoint: Endpoint, more: Mapping[str, Any], schemas: _Schemas) -
     responses: dict[str, Any] = {}
     if endpoint.method == "DELETE" and not content:
         responses["204"] = {"description": "Done."}
-    else:
+    elif endpoint.method != "POST" or 201 not in endpoint.answers:
         responses["200"] = {"description": "Done.", **({"content": content} if content else {})}
     for status, meaning in endpoint.answers.items():
         told = {} if status < 400 else {PROBLEM: {"schema": schemas.of(Problem)}}

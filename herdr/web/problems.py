@@ -5,8 +5,10 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from herdr.errors import HerdrError, InvalidInput, LogUnavailable, NotFound
+from herdr.locks.refusals import Deadlock, Fenced, Locked, TooMany
 from herdr.pool.failures import STATUSES, ModelError
 
 CONTENT_TYPE = "application/problem+json"
@@ -31,6 +33,10 @@ _STATUS_BY_CLASS: tuple[tuple[type[HerdrError], int], ...] = (
     (NotFound, 404),
     (InvalidInput, 400),
     (LogUnavailable, 503),
+    (Locked, 409),
+    (Deadlock, 409),
+    (Fenced, 409),
+    (TooMany, 503),
 )
 
 
@@ -51,6 +57,10 @@ class Problem(msgspec.Struct, omit_defaults=True):
     code: str
     detail: str
     errors: list[dict[str, Any]] = []
+    conflicts: list[dict[str, Any]] | UnsetType = UNSET
+    """Of `locked`: what is in the way."""
+    cycle: list[str] | UnsetType = UNSET
+    """Of `deadlock`: who would wait for whom; it ends where it begins."""
 
 
 def status_of(error: HerdrError) -> int:
@@ -70,7 +80,14 @@ def problem_of(error: HerdrError) -> Problem:
             entry: dict[str, Any] = {"field": e.field, "message": e.message}
             errors.append(entry if e.index is None else {"index": e.index, **entry})
     return Problem(
-        TYPE_BASE + error.code, HTTPStatus(status).phrase, status, error.code, error.detail, errors
+        TYPE_BASE + error.code,
+        HTTPStatus(status).phrase,
+        status,
+        error.code,
+        error.detail,
+        errors,
+        error.conflicts if isinstance(error, Locked) else UNSET,
+        error.cycle if isinstance(error, Deadlock) else UNSET,
     )
 
 
@@ -79,8 +96,13 @@ def headers_of(error: HerdrError) -> list[tuple[bytes, bytes]]:
     headers = [(b"content-type", CONTENT_TYPE.encode())]
     if isinstance(error, Refused):
         headers.extend((name.encode(), value.encode()) for name, value in error.headers.items())
-    elif isinstance(error, LogUnavailable):
-        headers.append((b"retry-after", b"1"))
-    elif isinstance(error, ModelError) and error.retry_after_s is not None:
-        headers.append((b"retry-after", b"%d" % error.retry_after_s))
+    elif (seconds := retry_after_s_of(error)) is not None:
+        headers.append((b"retry-after", b"%d" % seconds))
     return headers
+
+
+def retry_after_s_of(error: HerdrError) -> int | None:
+    """Return after how many seconds the same request may succeed; None where time alone does not mend it."""
+    if isinstance(error, ModelError | Locked):
+        return error.retry_after_s
+    return 1 if status_of(error) == 503 else None

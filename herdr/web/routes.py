@@ -25,6 +25,7 @@ from herdr.web.auth import Access, Caller
 from herdr.web.connect import Connect
 from herdr.web.follow import FollowEvents, GetEvent
 from herdr.web.health import Health
+from herdr.web.lock_desk import Desk
 from herdr.web.openapi import describe
 from herdr.web.publish import PublishEvents
 from herdr.web.streams import Streams
@@ -45,11 +46,11 @@ def endpoints(
     streams: Streams,
     health: Health,
     workspaces: Workspaces,
-    models: Iterable[Endpoint],
+    others: Iterable[Endpoint],
     body_max: int,
     data_max: int,
 ) -> list[Endpoint]:
-    """Return every HTTP endpoint of the gateway; `models` are those of `herdr.web.model_routes`."""
+    """Return every HTTP endpoint of the gateway; `others`: those of `model_routes` and `lock_routes`."""
     publish = PublishEvents(bus.publisher, body_max, data_max)
     follow = FollowEvents(bus.subscriptions, streams, bus.epoch)
     event, redact = GetEvent(bus, bus.epoch), RedactEvent(bus)
@@ -86,7 +87,7 @@ def endpoints(
         Endpoint("GET", "/v1/workspaces", FOLLOW, folders.list, "List the watched folders"),
         Endpoint("POST", "/v1/workspaces", ADMIN, folders.add, "Watch a folder", WorkspaceBody),
         Endpoint("DELETE", "/v1/workspaces/{name:path}", ADMIN, folders.remove, "Stop watching a folder"),
-        *models,
+        *others,
         Endpoint("GET", "/", PUBLIC, welcome, "What this is"),
         Endpoint("GET", "/healthz", PUBLIC, health.healthz, "How the gateway is"),
         Endpoint("GET", "/livez", PUBLIC, health.livez, "Whether the process answers"),
@@ -97,9 +98,9 @@ def endpoints(
     return [*listed, Endpoint("GET", "/openapi.json", PUBLIC, description, "This description")]
 
 
-def websockets(bus: Bus, streams: Streams, access: Access, data_max: int) -> dict[str, Any]:
+def websockets(bus: Bus, streams: Streams, access: Access, data_max: int, desk: Desk) -> dict[str, Any]:
     """Return the WebSocket applications by path."""
-    return {"/v1/connect": Connect(bus, streams, access, data_max)}
+    return {"/v1/connect": Connect(bus, streams, access, data_max, desk)}
 
 
 async def welcome(scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:

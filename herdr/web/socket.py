@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from herdr.errors import HerdrError
 from herdr.web.asgi import Send
 from herdr.web.frames import Ref, to_msgpack
-from herdr.web.problems import problem_of
+from herdr.web.problems import problem_of, retry_after_s_of
 
 SERVICE_RESTART = 1012  # https://www.iana.org/assignments/websocket: "come back later"
 
@@ -52,8 +53,12 @@ class Socket:
     async def answer_error(self, error: HerdrError, ref: Ref | None) -> None:
         """Send the frame that an error stands for."""
         problem = problem_of(error)
-        said = {"op": "error", "ref": ref, "code": problem.code, "detail": problem.detail}
-        await self.answer({**said, "errors": problem.errors} if problem.errors else said)
+        more = {"errors": problem.errors or UNSET, "conflicts": problem.conflicts, "cycle": problem.cycle}
+        said: dict[str, Any] = {"op": "error", "ref": ref, "code": problem.code, "detail": problem.detail}
+        said |= {name: value for name, value in more.items() if value is not UNSET}
+        if (seconds := retry_after_s_of(error)) is not None:
+            said["retry_after_s"] = seconds
+        await self.answer(said)
 
     async def say_goodbye(self, retry_ms: int) -> None:
         """Tell the client when to come back, and close."""

@@ -51,6 +51,8 @@ class Streams:
 
     def __init__(self, limit: int, stall_s: float, clock: Clock, random: Callable[[], float]) -> None:
         self.stopping = False
+        self.goodbye = asyncio.Event()
+        """Set when the gateway begins to stop, for those who wait for something else than a stream."""
         self.sse = 0
         self._limit = limit
         self._stall_s = stall_s
@@ -85,6 +87,7 @@ class Streams:
     async def say_goodbye(self) -> None:
         """Have every stream end with a last word, and wait a moment for that; no new one is let in."""
         self.stopping = True
+        self.goodbye.set()
         for stream in tuple(self._open):
             stream.poke()
         leaving = [talker.say_goodbye() for talker in self._talkers]

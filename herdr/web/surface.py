@@ -25,11 +25,18 @@ from herdr.web.asgi import (
 )
 from herdr.web.auth import Access, Caller
 from herdr.web.guard import Guard
+from herdr.web.lock_bodies import TOKEN_HEADER, parse_tokens
 from herdr.web.problems import Refused
 
 Handler = Callable[[Scope, Receive, Reply, Caller], Awaitable[None]]
 Refuse = Callable[[HerdrError], tuple[int, bytes, Headers]]
 """Gives an error the form that an endpoint's clients know: status, body and headers."""
+
+Carried = Callable[[Sequence[int]], Awaitable[None]]
+"""Renews the leases whose tokens a request carries; raises HerdrError when one is not held any more."""
+
+LOCKS = "locks"
+"""The scope of locks, which also a request that carries tokens needs."""
 
 PUBLIC = None
 """The scope of the few endpoints that need none: health, and the description of the API."""
@@ -58,12 +65,13 @@ class Endpoint:
 class Methods:
     """All endpoints of one path, as an ASGI application."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], access: Access) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint], access: Access, carried: Carried) -> None:
         self._by_method = {e.method: e for e in endpoints}
         if "GET" in self._by_method:
             self._by_method.setdefault("HEAD", self._by_method["GET"])
         self._allow = ", ".join(sorted(self._by_method))
         self._access = access
+        self._carried = carried
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it; whatever is raised leaves as a problem."""
@@ -78,6 +86,9 @@ class Methods:
                     {"allow": self._allow},
                 )
             caller = self._access.admit(scope, endpoint.scope)
+            if tokens := [value for name, value in scope["headers"] if name == TOKEN_HEADER]:
+                self._access.admit(scope, LOCKS)  # also where the endpoint itself is public
+                await self._carried(parse_tokens(tokens))
             await endpoint.handler(scope, receive, reply, caller)
         except HerdrError as error:
             if not reply.started:
@@ -149,10 +160,10 @@ class UpgradeRequired:
         await _refuse(scope, send, Refused("upgrade_required", detail, {"upgrade": "websocket"}))
 
 
-def build_methods(endpoints: Sequence[Endpoint], access: Access) -> dict[str, Methods]:
-    """Group endpoints by path."""
+def build_methods(endpoints: Sequence[Endpoint], access: Access, carried: Carried) -> dict[str, Methods]:
+    """Group endpoints by path; `carried` renews the leases that requests carry the tokens of."""
     paths = dict.fromkeys(endpoint.path for endpoint in endpoints)
-    return {path: Methods([e for e in endpoints if e.path == path], access) for path in paths}
+    return {path: Methods([e for e in endpoints if e.path == path], access, carried) for path in paths}
 
 
 def starlette_routes(by_path: dict[str, Methods], websockets: dict[str, Any]) -> list[BaseRoute]:

@@ -12,12 +12,18 @@ from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from itertools import islice
+from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from herdr_sdk import follow as asynchronous_follow
 from herdr_sdk import hub as asynchronous
+from herdr_sdk import locks as asynchronous_locks
+from herdr_sdk import waits as asynchronous_waits
+from herdr_sdk.errors import Holder, LockLost
 from herdr_sdk.event import Draft, DraftFields, Event, Receipt
 from herdr_sdk.follow import AckMode, Filters
+from herdr_sdk.lock_queries import LockInfo
+from herdr_sdk.locks import Mode
 
 CHUNK_EVENTS = 512  # handed to the loop's thread at once: a hand-over costs as much as publishing ten
 CHUNKS_WAITING = 2  # beside the one being sent: enough to keep the thread busy
@@ -37,9 +43,16 @@ class Hub:
         *,
         connect_timeout_s: float = 5.0,
         publish_timeout_s: float = 30.0,
+        track_versions: bool = True,
     ) -> None:
         self._hub = asynchronous.Hub(
-            url, token, name, attrs, connect_timeout_s=connect_timeout_s, publish_timeout_s=publish_timeout_s
+            url,
+            token,
+            name,
+            attrs,
+            connect_timeout_s=connect_timeout_s,
+            publish_timeout_s=publish_timeout_s,
+            track_versions=track_versions,
         )
         self._thread = _LoopThread()
         try:
@@ -98,6 +111,46 @@ class Hub:
         """See `herdr_sdk.Hub.set_attrs`."""
         self._thread.run(self._hub.set_attrs(**attrs))
 
+    def lock(
+        self,
+        *paths: str,
+        wait: float = 0.0,
+        ttl: float = 60.0,
+        mode: Mode = "write",
+        purpose: str | None = None,
+        workspace: str = "default",
+        owner: str | None = None,
+        session: str | None = None,
+    ) -> "Lock":
+        """See `herdr_sdk.Hub.lock`; use it in `with`."""
+        lock = self._hub.lock(
+            *paths,
+            wait=wait,
+            ttl=ttl,
+            mode=mode,
+            purpose=purpose,
+            workspace=workspace,
+            owner=owner,
+            session=session,
+        )
+        return Lock(self._thread, lock)
+
+    def waiting_for(self, on: str, *, purpose: str | None = None, owner: str | None = None) -> "WaitingFor":
+        """See `herdr_sdk.Hub.waiting_for`; use it in `with`. The block cannot be cancelled."""
+        return WaitingFor(self._thread, self._hub.waiting_for(on, purpose=purpose, owner=owner))
+
+    def locks(
+        self, *, workspace: str | None = None, path: str | None = None, owner: str | None = None
+    ) -> list[LockInfo]:
+        """See `herdr_sdk.Hub.locks`."""
+        return self._thread.run(self._hub.locks(workspace=workspace, path=path, owner=owner))
+
+    def check(
+        self, *paths: str, workspace: str = "default", owner: str | None = None, mode: Mode = "write"
+    ) -> list[Holder]:
+        """See `herdr_sdk.Hub.check`."""
+        return self._thread.run(self._hub.check(*paths, workspace=workspace, owner=owner, mode=mode))
+
 
 class Follow:
     """Blocking counterpart of `herdr_sdk.Follow`: a plain iterator."""
@@ -126,11 +179,13 @@ class Follow:
     def __next__(self) -> Event:
         if not self._batch:
             try:
-                self._batch.extend(self._thread.run(self._following.next_batch()))
+                self._batch.extend(self._thread.run(self._following.next_unseen()))
             except StopAsyncIteration:
                 raise StopIteration from None
             self._before, self._after = self._after, self._following.cursor
-        return self._batch.popleft()
+        event = self._batch.popleft()
+        self._following.saw(event)
+        return event
 
     def ack(self, cursor: str | None = None) -> None:
         """See `herdr_sdk.Follow.ack`."""
@@ -140,6 +195,90 @@ class Follow:
         """End the follow. Safe to call twice, also after the hub was closed."""
         if self._thread.running:
             self._thread.run(self._following.aclose())
+
+
+class Lock:
+    """Blocking counterpart of `herdr_sdk.Lock`. It is renewed while the block works."""
+
+    def __init__(self, thread: "_LoopThread", lock: asynchronous_locks.Lock) -> None:
+        self._thread = thread
+        self._lock = lock
+
+    @property
+    def lock(self) -> str:
+        """See `herdr_sdk.Lock.lock`."""
+        return self._lock.lock
+
+    @property
+    def token(self) -> int:
+        """See `herdr_sdk.Lock.token`."""
+        return self._lock.token
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """See `herdr_sdk.Lock.paths`."""
+        return self._lock.paths
+
+    @property
+    def expires(self) -> str:
+        """See `herdr_sdk.Lock.expires`."""
+        return self._lock.expires
+
+    @property
+    def lost(self) -> bool:
+        """See `herdr_sdk.Lock.lost`."""
+        return self._lock.lost
+
+    @property
+    def error(self) -> LockLost | None:
+        """See `herdr_sdk.Lock.error`."""
+        return self._lock.error
+
+    def wait_lost(self) -> None:
+        """See `herdr_sdk.Lock.wait_lost`; for a thread beside the one that works."""
+        self._thread.run(self._lock.wait_lost())
+
+    def acquire(self) -> Self:
+        """See `herdr_sdk.Lock.acquire`."""
+        self._thread.run(self._lock.acquire())
+        return self
+
+    def release(self) -> None:
+        """See `herdr_sdk.Lock.release`."""
+        self.__exit__(None, None, None)
+
+    def renew(self, ttl: float | None = None) -> None:
+        """See `herdr_sdk.Lock.renew`."""
+        self._thread.run(self._lock.renew(ttl))
+
+    def __enter__(self) -> Self:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread.running:
+            self._thread.run(self._lock.__aexit__(kind, error, trace))
+        elif error is None and self.error is not None:
+            raise self.error
+
+
+class WaitingFor:
+    """Blocking counterpart of `herdr_sdk.WaitingFor`."""
+
+    def __init__(self, thread: "_LoopThread", waiting: asynchronous_waits.WaitingFor) -> None:
+        self._thread = thread
+        self._waiting = waiting
+
+    def __enter__(self) -> Self:
+        self._thread.run(self._waiting.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread.running:
+            self._thread.run(self._waiting.__aexit__(kind, error, trace))
 
 
 class _Feed:

@@ -1,6 +1,6 @@
 """One WebSocket to the gateway: kept up, read all the time, shared by everything that has a `ref`.
 
-What uses it (publishing, follows, later locks) claims a ref with a handler for the frames that come back,
+What uses it (publishing, follows, locks) claims a ref with a handler for the frames that come back,
 and listens for `opened` and `lost` to send again what the old socket left open. The connection knows
 nothing of what the frames mean, except `bye`.
 """
@@ -19,9 +19,8 @@ import msgspec
 
 from herdr_sdk.backoff import CALM_S, Backoff
 from herdr_sdk.errors import ConnectionFailed, HerdrError, Unauthorized
-from herdr_sdk.frames import SUBPROTOCOL, Acked, Busy, Bye, Events, Failure, Gap, Receipts, decode_frame
+from herdr_sdk.frames import SUBPROTOCOL, Answer, Bye, decode_frame
 
-Answer = Receipts | Events | Gap | Acked | Busy | Failure
 Handler = Callable[[Answer, int], None]
 """Called with each frame for a ref and the frame's size in characters; must not block or raise."""
 

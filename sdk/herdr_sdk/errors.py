@@ -6,6 +6,9 @@ HerdrError
 ├── InvalidEvent       the gateway (or the encoder) refused an event; nothing of it was stored
 ├── Stale              another source changed the subject first (only with `raise_on_stale=True`)
 ├── OutcomeUnknown     sent, but unanswered in time; safe to publish again with the same ids
+├── Conflict           others hold the lock that was asked for
+├── Deadlock           waiting would never end: somebody in the circle waits for whoever asked
+├── LockLost           a lock was not held to the end of its block
 └── ServerError        anything else that the gateway reports, with its `code`
 """
 
@@ -22,13 +25,38 @@ class FieldError(msgspec.Struct, frozen=True):
     index: int | None = None
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class VersionConflict(msgspec.Struct, frozen=True):
     """The version that an event collided with: who changed the subject, as which `seq`, and when."""
 
     subject: str
     seq: int
     source: str
     time: str
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who is in the way of a lock. `state` is `held`, `expired` (a moment ago) or `waiting` (asked earlier)."""
+
+    path: str
+    """The path as the other has it."""
+    owner: str
+    asked: str = ""
+    """The path that was asked for and collides with it."""
+    purpose: str | None = None
+    since: str | None = None
+    expires: str | None = None
+    """RFC 3339: when the lease ends unless it is renewed."""
+    state: str = "held"
+    lock: str = ""
+
+    def __str__(self) -> str:
+        why = f" ({self.purpose})" if self.purpose else ""
+        until = f", until {self.expires} if not longer" if self.expires else ""
+        return f"{self.path} {_STATES.get(self.state, self.state)} by {self.owner}{why}{until}"
+
+
+_STATES = {"held": "is held", "expired": "was held until a moment ago", "waiting": "is waited for"}
+_HOLDERS_SAID = 3  # in a message for people; the rest is counted
 
 
 class HerdrError(Exception):
@@ -62,7 +90,7 @@ class InvalidEvent(HerdrError):
 class Stale(HerdrError):
     """The event was made against an old version of its subject and was not stored."""
 
-    def __init__(self, conflict: Conflict | None) -> None:
+    def __init__(self, conflict: VersionConflict | None) -> None:
         where = (
             f"{conflict.source} changed {conflict.subject} as seq {conflict.seq}"
             if conflict
@@ -85,6 +113,45 @@ class OutcomeUnknown(HerdrError):
     def __init__(self, detail: str, ids: Sequence[str]) -> None:
         super().__init__(detail)
         self.ids = list(ids)
+
+
+class Conflict(HerdrError):
+    """Others hold what was asked for, or asked for it earlier; `conflicts` names each. Nothing was locked."""
+
+    def __init__(self, conflicts: Sequence[Holder], retry_after_s: float | None = None) -> None:
+        said = "; ".join(str(holder) for holder in conflicts[:_HOLDERS_SAID])
+        more = f" and {len(conflicts) - _HOLDERS_SAID} more" if len(conflicts) > _HOLDERS_SAID else ""
+        super().__init__(
+            f"The lock was not granted: {said or 'others hold it'}{more}. "
+            "Wait in line for it (wait=SECONDS), work on something else, or ask the owner."
+        )
+        self.conflicts = list(conflicts)
+        self.retry_after_s = retry_after_s
+        """When asking again makes sense, in seconds, as far as the gateway said."""
+
+
+class Deadlock(HerdrError):
+    """Waiting would close a circle of owners who wait for each other; `cycle` begins and ends with one's own."""
+
+    def __init__(self, cycle: Sequence[str]) -> None:
+        super().__init__(
+            f"Waiting would never end: {' waits for '.join(cycle) or 'owners wait for each other'}. "
+            "Give back what you hold yourself, then begin anew."
+        )
+        self.cycle = list(cycle)
+
+
+class LockLost(HerdrError):
+    """The lock was not, or not for certain, held all the time: somebody else may have had it meanwhile."""
+
+    def __init__(self, reason: str, lock: str, token: int, paths: Sequence[str]) -> None:
+        super().__init__(
+            f"The lock on {', '.join(paths)} (token {token}) was lost: {reason}. Somebody else may have had it "
+            "since. Look at what it protects before you go on; to go on, take it again."
+        )
+        self.lock = lock
+        self.token = token
+        self.paths = list(paths)
 
 
 class ServerError(HerdrError):

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from herdr_sdk.errors import Conflict, FieldError, InvalidEvent
+from herdr_sdk.errors import FieldError, InvalidEvent, VersionConflict
 
 Priority = Literal["P0", "P1", "P2"]
 IfStale = Literal["notify", "reject"]
@@ -29,14 +30,17 @@ class DraftFields(TypedDict, total=False):
     time: str | datetime
     priority: Priority
     tags: Sequence[str]
-    based_on: int
+    based_on: int | None
     if_stale: IfStale
     trace: str
     ext: Mapping[str, str | int | bool]
 
 
 class Draft(msgspec.Struct, omit_defaults=True):
-    """One event to publish. `data` is anything that JSON (or msgspec) can express."""
+    """One event to publish. `data` is anything that JSON (or msgspec) can express.
+
+    Without `based_on` the hub fills in what it has seen of the subject; None switches that off.
+    """
 
     type: str
     data: Any = None
@@ -49,7 +53,7 @@ class Draft(msgspec.Struct, omit_defaults=True):
     time: str | datetime | None = None
     priority: Priority | None = None
     tags: Sequence[str] = ()
-    based_on: int | None = None
+    based_on: int | UnsetType | None = UNSET
     if_stale: IfStale | None = None
     trace: str | None = None
     ext: Mapping[str, str | int | bool] | None = None
@@ -64,7 +68,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     epoch: str | None = None
     reason: str | None = None
     """Why it was dropped: `rate_limited` or `overloaded`."""
-    conflict: Conflict | None = None
+    conflict: VersionConflict | None = None
 
     @property
     def stored(self) -> bool:

@@ -7,8 +7,9 @@ from typing import Any, Literal, Self, TypedDict, TypeVar
 
 from herdr_sdk.connection import Connection
 from herdr_sdk.errors import ConnectionFailed, HerdrError
-from herdr_sdk.event import Event
+from herdr_sdk.event import GAP, Event
 from herdr_sdk.subscription import Subscription
+from herdr_sdk.versions import Versions
 
 AckMode = Literal["auto", "manual"]
 CLOSE_ACK_S = 2.0  # how long leaving waits for the last acknowledgement
@@ -35,13 +36,20 @@ class Follow:
     """
 
     def __init__(
-        self, connection: Connection, query: Mapping[str, Any], ack: AckMode | None, gaps: bool
+        self,
+        connection: Connection,
+        query: Mapping[str, Any],
+        ack: AckMode | None,
+        gaps: bool,
+        versions: Versions | None = None,
     ) -> None:
         self._named = "as" in query
         if ack is not None:
             self._check_named()
         self._auto_ack = ack == "auto"
-        self._subscription = Subscription(connection, query, gaps)
+        self._gaps = gaps
+        self._versions = versions
+        self._subscription = Subscription(connection, query)
 
     @property
     def cursor(self) -> str | None:
@@ -69,18 +77,40 @@ class Follow:
         return self
 
     async def __anext__(self) -> Event:
-        while (event := self._hand_out(self._subscription.inbox.next)) is None:
-            await self._wait_for_news()
-        return event
+        while True:
+            event = self._hand_out(self._subscription.inbox.next)
+            if event is None:
+                await self._wait_for_news()
+                continue
+            self.saw(event)
+            if self._gaps or event.type != GAP:
+                return event
 
     async def next_batch(self) -> list[Event]:
         """Wait for events and return a whole frame of them: less work per event than iterating.
 
         Raises StopAsyncIteration once the follow has been closed.
         """
-        while not (events := self._hand_out(self._subscription.inbox.next_batch)):
-            await self._wait_for_news()
+        events = await self.next_unseen()
+        for event in events:
+            self.saw(event)
         return events
+
+    async def next_unseen(self) -> list[Event]:
+        """Do as `next_batch`, except that whoever hands the events on tells by `saw` what has been seen."""
+        while True:
+            events = self._hand_out(self._subscription.inbox.next_batch)
+            if not events:
+                await self._wait_for_news()
+            elif self._gaps or events[0].type != GAP:  # a gap is a batch of its own
+                return events
+            else:
+                self.saw(events[0])
+
+    def saw(self, event: Event) -> None:
+        """Take note that an event of `next_unseen` is handed on: publishing is based on what was seen."""
+        if self._versions is not None:
+            self._versions.saw(event)
 
     async def ack(self, cursor: str | None = None) -> None:
         """Have the gateway remember a position for the target: the given one, or else `cursor`.

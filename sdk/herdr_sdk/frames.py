@@ -5,10 +5,20 @@ from typing import Any
 
 import msgspec
 
-from herdr_sdk.errors import FieldError, HerdrError, InvalidEvent, ServerError, Unauthorized
+from herdr_sdk.errors import (
+    Conflict,
+    Deadlock,
+    FieldError,
+    HerdrError,
+    Holder,
+    InvalidEvent,
+    ServerError,
+    Unauthorized,
+)
 from herdr_sdk.event import Event, Receipt
 
 SUBPROTOCOL = "herdr.v1.json"
+PASSING = ("log_unavailable", "overloaded")  # the gateway's trouble, not the request's: worth asking again
 
 
 class Receipts(msgspec.Struct, tag_field="op", tag="receipts", gc=False):
@@ -58,6 +68,46 @@ class Pong(msgspec.Struct, tag_field="op", tag="pong"):
     """The answer to a ping."""
 
 
+class Leased(msgspec.Struct, tag_field="op", tag="lock"):
+    """A lock that is held, new or extended."""
+
+    ref: int
+    lock: str
+    token: int
+    paths: tuple[str, ...]
+    expires: str
+    ttl_s: float
+    owner: str = ""
+    mode: str = "write"
+    workspace: str = "default"
+    since: str = ""
+    purpose: str | None = None
+    session: str | None = None
+
+
+class Renewed(Leased, tag="renew"):
+    """The same lock, its lease begun anew."""
+
+
+class Unlocked(msgspec.Struct, tag_field="op", tag="unlock"):
+    """A lock was given back, or is no longer waited for."""
+
+    ref: int
+
+
+class Declared(msgspec.Struct, tag_field="op", tag="wait"):
+    """A declared wait, new or extended."""
+
+    ref: int
+    wait: str
+
+
+class Unwaited(msgspec.Struct, tag_field="op", tag="unwait"):
+    """A declared wait has ended."""
+
+    ref: int
+
+
 class Failure(msgspec.Struct, tag_field="op", tag="error"):
     """An operation failed; without `ref` it was one that has none."""
 
@@ -65,11 +115,18 @@ class Failure(msgspec.Struct, tag_field="op", tag="error"):
     detail: str = ""
     ref: int | None = None
     errors: list[FieldError] = []
+    conflicts: list[Holder] = []
+    cycle: list[str] = []
+    retry_after_s: float | None = None
 
     def as_error(self) -> HerdrError:
         """Return the exception that tells this to the caller."""
         if self.code in ("unauthorized", "missing_scope"):
             return Unauthorized(self.detail)
+        if self.code == "locked":
+            return Conflict(self.conflicts, self.retry_after_s)
+        if self.code == "deadlock":
+            return Deadlock(self.cycle)
         return ServerError(self.code, self.detail, self.errors)
 
     def as_event_error(self, errors: list[FieldError]) -> HerdrError:
@@ -79,7 +136,9 @@ class Failure(msgspec.Struct, tag_field="op", tag="error"):
         return InvalidEvent(self.detail, errors)
 
 
-Frame = Receipts | Events | Gap | Acked | Busy | Bye | Pong | Failure
+Answer = Receipts | Events | Gap | Acked | Busy | Failure | Leased | Renewed | Unlocked | Declared | Unwaited
+"""What comes back for a `ref`."""
+Frame = Answer | Bye | Pong
 
 
 class _Head(msgspec.Struct):
@@ -87,7 +146,9 @@ class _Head(msgspec.Struct):
     ref: int | None = None
 
 
-_KNOWN = {"receipts", "events", "gap", "ack", "busy", "bye", "pong", "error"}
+_KNOWN = {"receipts", "events", "gap", "ack", "busy", "bye", "pong", "error"} | {
+    *("lock", "renew", "unlock", "wait", "unwait"),
+}
 _decode = msgspec.json.Decoder(Frame).decode
 _decode_head = msgspec.json.Decoder(_Head).decode
 _encode = msgspec.json.Encoder().encode
@@ -132,3 +193,33 @@ def unfollow_frame(ref: int) -> bytes:
 def attrs_frame(attrs: Mapping[str, str]) -> bytes:
     """Write the attributes of this client."""
     return _encode({"op": "attrs", "attrs": attrs})
+
+
+def lock_frame(ref: int, fields: Mapping[str, object]) -> bytes:
+    """Write a request for a lock."""
+    return _encode({"op": "lock", "ref": ref, **fields})
+
+
+def renew_frame(ref: int, lock: str, token: int, ttl_s: float) -> bytes:
+    """Write the renewal of a lock."""
+    return _encode({"op": "renew", "ref": ref, "lock": lock, "token": token, "ttl_s": ttl_s})
+
+
+def unlock_frame(ref: int, lock: str, token: int) -> bytes:
+    """Write that a lock is given back."""
+    return _encode({"op": "unlock", "ref": ref, "lock": lock, "token": token})
+
+
+def cancel_frame(ref: int, asked: int) -> bytes:
+    """Write that the lock asked for under the ref `asked` is not wanted any more."""
+    return _encode({"op": "unlock", "ref": ref, "cancel": asked})
+
+
+def wait_frame(ref: int, fields: Mapping[str, object]) -> bytes:
+    """Write the declaration of a wait for somebody."""
+    return _encode({"op": "wait", "ref": ref, **fields})
+
+
+def unwait_frame(ref: int, wait: str) -> bytes:
+    """Write the end of a declared wait."""
+    return _encode({"op": "unwait", "ref": ref, "wait": wait})

@@ -1,4 +1,4 @@
-"""`Hub`: one connection to a gateway, to publish over and to follow."""
+"""`Hub`: one connection to a gateway, to publish over, to follow, and to lock files."""
 
 import asyncio
 import os
@@ -7,11 +7,16 @@ from contextlib import suppress
 from typing import Any, Self, Unpack
 
 from herdr_sdk.connection import Connection
-from herdr_sdk.errors import HerdrError, Stale
+from herdr_sdk.errors import HerdrError, Holder, Stale
 from herdr_sdk.event import Draft, DraftFields, Receipt
 from herdr_sdk.follow import AckMode, Filters, Follow
 from herdr_sdk.frames import attrs_frame
+from herdr_sdk.lease import Leases
+from herdr_sdk.lock_queries import LockInfo, LockQueries
+from herdr_sdk.locks import Lock, Mode
 from herdr_sdk.publish import Many, Publisher
+from herdr_sdk.versions import Versions
+from herdr_sdk.waits import WaitingFor, Waits
 
 DEFAULT_URL = "http://127.0.0.1:8787"
 CLOSE_DRAIN_S = 5.0  # how long leaving waits for receipts; a gateway that is up answers within a second
@@ -23,7 +28,8 @@ class Hub:
     `url` and `token` default to HERDR_GATEWAY_URL and HERDR_GATEWAY_TOKEN; `name` becomes the `source` of
     what is published without one; `attrs` describe this client to routing rules. Entering raises
     ConnectionFailed when no gateway answers within `connect_timeout_s`; afterwards the hub reconnects by
-    itself, as long as it takes. A publish gives up after `publish_timeout_s`.
+    itself, as long as it takes. A publish gives up after `publish_timeout_s`. `track_versions` fills in
+    `based_on` where a follow of this hub has shown a version of the event's subject.
     """
 
     def __init__(
@@ -35,12 +41,19 @@ class Hub:
         *,
         connect_timeout_s: float = 5.0,
         publish_timeout_s: float = 30.0,
+        track_versions: bool = True,
     ) -> None:
         self.url = url or os.environ.get("HERDR_GATEWAY_URL") or DEFAULT_URL
+        self.name = name
+        token = token or os.environ.get("HERDR_GATEWAY_TOKEN")
         self._connect_timeout_s = connect_timeout_s
-        self._connection = Connection(self.url, token or os.environ.get("HERDR_GATEWAY_TOKEN"))
+        self._connection = Connection(self.url, token)
         self._attributes = _Attributes(self._connection, attrs or {})
-        self._publisher = Publisher(self._connection, name, publish_timeout_s)
+        self._versions = Versions() if track_versions else None
+        self._publisher = Publisher(self._connection, name, publish_timeout_s, self._versions)
+        self._leases = Leases(self._connection)
+        self._waits = Waits(self._connection)
+        self._queries = LockQueries(self.url, token)
 
     @property
     def connected(self) -> bool:
@@ -120,7 +133,63 @@ class Hub:
         """
         named = {"as": as_, "after": None if after is None else str(after), "attrs": attrs}
         query = {key.rstrip("_"): value for key, value in {**filters, **named}.items() if value is not None}
-        return Follow(self._connection, query, ack, gaps)
+        return Follow(self._connection, query, ack, gaps, self._versions)
+
+    def lock(
+        self,
+        *paths: str,
+        wait: float = 0.0,
+        ttl: float = 60.0,
+        mode: Mode = "write",
+        purpose: str | None = None,
+        workspace: str = "default",
+        owner: str | None = None,
+        session: str | None = None,
+    ) -> Lock:
+        """Lock files, folders (`src/`), globs, `git:HEAD` or `git:index`, all or none: `async with hub.lock(…)`.
+
+        `wait`: seconds to stand in line for it, else Conflict is raised at once. `ttl`: seconds after which
+        the lock ends if this program hangs; it is renewed in the background. An `owner` (default: the hub's
+        name) never excludes itself, so give each worker that is to exclude the others one of its own.
+        """
+        if not paths:
+            raise ValueError("name at least one path to lock")
+        fields = {
+            **{"paths": paths, "owner": self._owner(owner), "workspace": workspace, "mode": mode},
+            **{"ttl_s": ttl, "purpose": purpose, "session": session, "bound": True},
+        }
+        named = {key: value for key, value in fields.items() if value is not None}
+        return Lock(self._connection, self._leases, named, wait, ttl, self._connect_timeout_s)
+
+    def waiting_for(self, on: str, *, purpose: str | None = None, owner: str | None = None) -> WaitingFor:
+        """Declare, for an `async with` block, that one goes on only when the owner `on` has delivered something.
+
+        Raises Deadlock when `on` waits for this `owner` (default: the hub's name), for a lock or a result.
+        """
+        fields = {"owner": self._owner(owner), "on": on}
+        if purpose is not None:
+            fields["purpose"] = purpose
+        return WaitingFor(self._waits, fields, self._connect_timeout_s)
+
+    async def locks(
+        self, *, workspace: str | None = None, path: str | None = None, owner: str | None = None
+    ) -> list[LockInfo]:
+        """Return who holds what; `path` selects every lock that it collides with."""
+        query = {"workspace": workspace, "path": path, "owner": owner}
+        return await self._queries.held({key: value for key, value in query.items() if value is not None})
+
+    async def check(
+        self, *paths: str, workspace: str = "default", owner: str | None = None, mode: Mode = "write"
+    ) -> list[Holder]:
+        """Return who would be in the way of locking the paths, without locking anything."""
+        body = {"paths": paths, "workspace": workspace, "owner": owner or self.name, "mode": mode}
+        return await self._queries.conflicts({key: value for key, value in body.items() if value is not None})
+
+    def _owner(self, owner: str | None) -> str:
+        named = owner or self.name
+        if not named:
+            raise ValueError("whose lock is it? Give the hub a name=, or this call an owner=")
+        return named
 
     async def set_attrs(self, **attrs: str) -> None:
         """Change attributes of this client, which routing rules can match as `attr.NAME`."""

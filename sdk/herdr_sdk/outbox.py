@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from herdr_sdk.connection import Answer, Connection
+from herdr_sdk.connection import Connection
 from herdr_sdk.errors import (
     ConnectionFailed,
     FieldError,
@@ -20,7 +20,7 @@ from herdr_sdk.errors import (
     Unauthorized,
 )
 from herdr_sdk.event import Receipt
-from herdr_sdk.frames import Failure, Receipts, publish_frame
+from herdr_sdk.frames import Answer, Failure, Receipts, publish_frame
 from herdr_sdk.room import Room
 
 FRAME_EVENTS = 256  # what the gateway commits at once

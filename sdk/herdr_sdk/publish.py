@@ -5,11 +5,14 @@ from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from msgspec import UNSET
+
 from herdr_sdk.connection import Connection
 from herdr_sdk.errors import FieldError, HerdrError, InvalidEvent, OutcomeUnknown
 from herdr_sdk.event import Draft, Receipt, as_draft, encode_draft
 from herdr_sdk.ids import IdFactory
 from herdr_sdk.outbox import Entry, Outbox, Settle
+from herdr_sdk.versions import Versions
 
 Many = Iterable[Draft | Mapping[str, Any]] | AsyncIterable[Draft | Mapping[str, Any]]
 
@@ -22,9 +25,11 @@ class Publisher:
         connection: Connection,
         source: str | None,
         timeout_s: float,
+        versions: Versions | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         self._source = source
+        self._versions = versions
         self._new_id = new_id or IdFactory()
         self._urgent = Outbox(connection, timeout_s)
         self._usual = Outbox(connection, timeout_s)
@@ -63,6 +68,10 @@ class Publisher:
             draft.id = self._new_id()
         if draft.source is None:
             draft.source = self._source
+        if draft.subject is not None and self._versions is not None:
+            settle = self._versions.base(draft, settle)
+        if draft.based_on is None:
+            draft.based_on = UNSET  # nothing is sent for it
         urgent = draft.priority == "P0" or str(draft.type).startswith("user.")
         outbox = self._urgent if urgent else self._usual
         await outbox.put(Entry(draft.id, encode_draft(draft), settle))

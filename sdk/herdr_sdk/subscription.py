@@ -14,20 +14,29 @@ from collections.abc import Mapping
 
 from herdr_sdk.ack import Acks
 from herdr_sdk.backoff import Backoff
-from herdr_sdk.connection import Answer, Connection
+from herdr_sdk.connection import Connection
 from herdr_sdk.errors import HerdrError
 from herdr_sdk.event import GAP, Event
-from herdr_sdk.frames import Acked, Busy, Events, Failure, Gap, ack_frame, follow_frame, unfollow_frame
+from herdr_sdk.frames import (
+    PASSING,
+    Acked,
+    Answer,
+    Busy,
+    Events,
+    Failure,
+    Gap,
+    ack_frame,
+    follow_frame,
+    unfollow_frame,
+)
 from herdr_sdk.inbox import Inbox
-
-PASSING = ("log_unavailable", "overloaded")  # the gateway's trouble, not the follow's: worth asking again
 
 
 class Subscription:
     """Keeps the inbox filled and the acknowledgements sent until it is ended or fails."""
 
     def __init__(
-        self, connection: Connection, query: Mapping[str, object], gaps: bool, backoff: Backoff | None = None
+        self, connection: Connection, query: Mapping[str, object], backoff: Backoff | None = None
     ) -> None:
         self.inbox = Inbox()
         self.acks = Acks()
@@ -37,7 +46,6 @@ class Subscription:
         self.over = False
         self._connection = connection
         self._query = dict(query)
-        self._gaps = gaps
         self._backoff = backoff or Backoff()
         self._received: str | None = None
         self._ref: int | None = None  # of the follow that the gateway has now; None while paused or away
@@ -126,7 +134,7 @@ class Subscription:
         elif isinstance(frame, Events):
             self._receive(frame.events, frame.cursor, size)
         elif isinstance(frame, Gap):
-            self._receive([Event(GAP, data=frame.gap)] if self._gaps else [], frame.cursor, size)
+            self._receive([Event(GAP, data=frame.gap)], frame.cursor, size)
 
     def _receive(self, events: list[Event], cursor: str, size: int) -> None:
         self._received = cursor

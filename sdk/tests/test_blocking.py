@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from herdr_sdk import ConnectionFailed, Draft, InvalidEvent
+from herdr_sdk import Conflict, ConnectionFailed, Deadlock, Draft, InvalidEvent, LockLost
 from herdr_sdk.blocking import CHUNK_EVENTS, Hub
 
 
@@ -124,3 +124,53 @@ async def test_closing_twice_and_after_the_hub(faulty) -> None:
 
     assert await asyncio.to_thread(script) == []
     assert not [t for t in threading.enumerate() if t.name == "herdr-sdk"]
+
+
+async def test_locks_and_waits(faulty) -> None:
+    def script() -> list:
+        with Hub(name="cursor") as hub, hub.lock("a.py", ttl=30) as lock, hub.waiting_for("b"):
+            seen = [lock.lock, lock.token, lock.paths, lock.expires, lock.lost, lock.error]
+            lock.renew(40)
+            with pytest.raises(Conflict):
+                hub.lock("a.py", owner="claude").acquire()
+            by_hand = hub.lock("b.py").acquire()
+            by_hand.release()
+            return [*seen, list(faulty.desk.held), list(faulty.desk.waits)]
+
+    expires = "2026-03-02T09:16:30.000Z"
+    seen = await asyncio.to_thread(script)
+    assert seen == ["L17", 17, ("a.py",), expires, False, None, ["L17"], ["W-cursor-b"]]
+    assert not faulty.desk.held
+
+
+async def test_a_lost_lock_is_told_on_leaving(faulty) -> None:
+    def script() -> None:
+        with Hub(name="cursor") as hub:
+            with pytest.raises(LockLost), hub.lock("a.py") as lock:
+                faulty.hang_up_soon()
+                lock.wait_lost()
+                assert lock.lost
+            with pytest.raises(KeyError) as caught, hub.lock("a.py") as lock:
+                faulty.hang_up_soon()
+                lock.wait_lost()
+                raise KeyError
+            assert "was lost" in caught.value.__notes__[0]
+            kept = hub.lock("b.py").acquire()
+        with pytest.raises(LockLost, match="hub is closed"):
+            kept.release()
+
+    await asyncio.to_thread(script)
+
+
+async def test_a_circle_found_later_is_told_on_leaving(faulty) -> None:
+    refusal = {"code": "deadlock", "detail": "x", "cycle": ["a", "b", "a"]}
+
+    def script() -> None:
+        with Hub(name="a") as hub, hub.waiting_for("b") as waiting:
+            faulty.desk.refuse["wait"] = [refusal]
+            faulty.hang_up_soon()
+            while waiting._waiting._declaration.error is None:
+                pass
+
+    with pytest.raises(Deadlock):
+        await asyncio.to_thread(script)

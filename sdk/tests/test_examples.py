@@ -12,22 +12,33 @@ from herdr_sdk.frames import (
     Acked,
     Busy,
     Bye,
+    Declared,
     Events,
     Failure,
     Gap,
+    Leased,
     Pong,
     Receipts,
+    Renewed,
+    Unlocked,
+    Unwaited,
     ack_frame,
     attrs_frame,
+    cancel_frame,
     decode_frame,
     follow_frame,
+    lock_frame,
     publish_frame,
+    renew_frame,
     unfollow_frame,
+    unlock_frame,
+    unwait_frame,
+    wait_frame,
 )
 
 KINDS = {
     "receipts": Receipts, "events": Events, "gap": Gap, "ack": Acked, "busy": Busy, "bye": Bye, "pong": Pong,
-    "error": Failure,
+    "error": Failure, "lock": Leased, "renew": Renewed, "unlock": Unlocked, "wait": Declared, "unwait": Unwaited,
 }  # fmt: skip
 
 
@@ -80,6 +91,23 @@ def test_client_frames_are_written_as_they_stand(examples) -> None:
         assert json.loads(follow_frame(frames[name]["ref"], query)) == frames[name]
 
 
+def test_frames_about_locks_are_written_as_they_stand(examples) -> None:
+    written = {
+        "lock": lambda one, rest: lock_frame(one["ref"], rest),
+        "renew": lambda one, rest: renew_frame(one["ref"], **rest),
+        "wait": lambda one, rest: wait_frame(one["ref"], rest),
+        "unwait": lambda one, rest: unwait_frame(one["ref"], rest["wait"]),
+        "unlock": lambda one, rest: (
+            cancel_frame(one["ref"], rest["cancel"]) if "cancel" in rest else unlock_frame(one["ref"], **rest)
+        ),
+    }
+    frames = [one for one in examples("client-frames.json").values() if one["op"] in written]
+    for one in frames:
+        rest = {name: value for name, value in one.items() if name not in ("op", "ref")}
+        assert json.loads(written[one["op"]](one, rest)) == one
+    assert {one["op"] for one in frames} == set(written)
+
+
 async def test_the_hub_sends_the_example_follow(faulty, examples) -> None:
     wanted = examples("client-frames.json")["follow_every_field"]
     async with Hub() as hub:
@@ -99,7 +127,7 @@ def test_unknown_fields_do_not_get_as_far_as_the_gateway(examples, name) -> None
 
 
 def test_a_frame_of_a_later_version_is_ignored_and_a_broken_one_reported() -> None:
-    assert decode_frame('{"op":"lock","ref":3}') is None
+    assert decode_frame('{"op":"handoff","ref":3}') is None
     broken = decode_frame('{"op":"events","ref":3,"events":5,"cursor":"x"}')
     assert isinstance(broken, Failure)
     assert (broken.ref, broken.code) == (3, "bad_frame")

@@ -24,6 +24,7 @@ from herdr.cli.main import GROUPS
 from herdr.config import load
 from herdr.pool.failures import STATUSES
 from herdr.web import asgi
+from herdr.web.lock_routes import lock_endpoints
 from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
 from herdr.web.surface import Endpoint
@@ -35,7 +36,9 @@ PAGES = sorted(
 )
 NO_EVENTS = {asgi.ABORT, asgi.WRITE_WHOLE, "herdr.lock", "herdr.yaml"}  # keys of the scope, and two files
 CODE_AT = {  # where a call that raises, or makes, an error has the code among its arguments
-    **dict.fromkeys(("HerdrError", "InvalidInput", "NotFound", "LogUnavailable", "StartupError"), 1),
+    **dict.fromkeys(
+        ("HerdrError", "InvalidInput", "NotFound", "LogUnavailable", "StartupError", "TooMany"), 1
+    ),
     **{"ModelError": 0, "Refused": 0, "_told_as": 0, "invalid": 1, "refuse": 1},
 }
 PROTOCOLS = "herdr/pool/protocols/"  # what is wrong in a model's request is always `invalid_request`
@@ -111,9 +114,13 @@ def event_types_in_the_code() -> set[str]:
 
 
 def all_endpoints() -> list[Endpoint]:
-    models = model_endpoints(*(MagicMock() for _ in inspect.signature(model_endpoints).parameters))
+    others = [
+        endpoint
+        for build in (model_endpoints, lock_endpoints)
+        for endpoint in build(*(MagicMock() for _ in inspect.signature(build).parameters))
+    ]
     parts = inspect.signature(endpoints).parameters
-    return endpoints(**{name: models if name == "models" else MagicMock() for name in parts})
+    return endpoints(**{name: others if name == "others" else MagicMock() for name in parts})
 
 
 def plain_path(path: str) -> str:
@@ -180,7 +187,9 @@ def test_every_error_code_is_in_the_reference_and_no_other() -> None:
 
 
 def test_every_metric_is_in_the_reference(gateway: GatewayProcess) -> None:
-    source = "".join((ROOT / f"herdr/web/{name}.py").read_text() for name in ("metrics", "model_numbers"))
+    source = "".join(
+        (ROOT / f"herdr/web/{name}.py").read_text() for name in ("metrics", "model_numbers", "lock_numbers")
+    )
     there = {
         (f"{name}_total" if kind == "Counter" else name, kind.lower())
         for kind, name in _METRIC.findall(source)

@@ -148,7 +148,16 @@ FRAMES: list[tuple[str, str | bytes, str]] = [
     ("attrs of another type", '{"op": "attrs", "attrs": {"a": 1}}', "bad_frame"),
     ("unfollow of nothing", '{"op": "unfollow", "ref": 9}', "unknown_ref"),
     ("ack of nothing", '{"op": "ack", "ref": 9, "cursor": "0"}', "unknown_ref"),
-    ("lock", '{"op": "lock", "ref": 9}', "unsupported"),
+    ("lock of nothing", '{"op": "lock", "ref": 9, "paths": []}', "invalid_request"),
+    ("lock for ever", '{"op": "lock", "ref": 9, "paths": ["a"], "ttl_s": 1e9}', "invalid_request"),
+    ("lock outside", '{"op": "lock", "ref": 9, "paths": ["../a"]}', "bad_path"),
+    ("lock elsewhere", '{"op": "lock", "ref": 9, "paths": ["a"], "workspace": "no"}', "unknown_workspace"),
+    ("unlock of nothing", '{"op": "unlock", "ref": 9, "lock": "L", "token": 1}', "unknown_lock"),
+    ("renewal of nothing", '{"op": "renew", "ref": 9, "lock": "L", "token": 1}', "unknown_lock"),
+    ("giving up nothing", '{"op": "unlock", "ref": 9, "cancel": 8}', "unknown_ref"),
+    ("wait for nobody", '{"op": "wait", "ref": 9}', "invalid_request"),
+    ("unwait of nothing", '{"op": "unwait", "ref": 9, "wait": "W"}', "unknown_wait"),
+    ("token of nothing", '{"op": "publish", "ref": 9, "events": [{"type": "a.b"}], "tokens": [1]}', "fenced"),
 ]  # fmt: skip
 
 

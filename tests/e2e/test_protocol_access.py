@@ -24,7 +24,8 @@ TOKENS = {
     "router": ["routes"],
     "boss": ["admin"],
     "asker": ["models"],
-    "none": ["locks"],
+    "locker": ["locks"],
+    "none": ["context"],
 }
 SECRETS = {name: f"hrd_{name}_0123456789abcdef" for name in TOKENS}
 
@@ -42,6 +43,16 @@ SURFACE: dict[tuple[str, str], str | None] = {
     ("GET", "/v1/workspaces"): "events:follow",
     ("POST", "/v1/workspaces"): "admin",
     ("DELETE", "/v1/workspaces/{name}"): "admin",
+    ("POST", "/v1/locks"): "locks",
+    ("GET", "/v1/locks"): "locks",
+    ("POST", "/v1/locks/check"): "locks",
+    ("GET", "/v1/locks/{lock}"): "locks",
+    ("PUT", "/v1/locks/{lock}"): "locks",
+    ("DELETE", "/v1/locks/{lock}"): "locks",
+    ("POST", "/v1/waits"): "locks",
+    ("GET", "/v1/waits"): "locks",
+    ("DELETE", "/v1/waits"): "locks",
+    ("DELETE", "/v1/waits/{wait}"): "locks",
     ("POST", "/v1/chat"): "models",
     ("GET", "/v1/pool"): "models",
     ("GET", "/v1/calls"): "models",
@@ -59,11 +70,13 @@ OTHERS = {  # their errors have their protocols' forms, see tests/web/test_model
     ("POST", "/v1/responses"),
     ("GET", "/v1/models"),
 }
+NAMES = {"seq": 1, "name": "mine", "lock": "mine", "wait": "mine"}
 HOLDER = {
     "models": "asker",
     "events:publish": "publisher",
     "events:follow": "follower",
     "routes": "router",
+    "locks": "locker",
     "admin": "boss",
 }
 
@@ -89,7 +102,7 @@ def ask(gateway: GatewayProcess, method: str, path: str, headers: dict[str, str]
         body = {"type": "tool.result"} if path == "/v1/events" else {"cursor": "0"}
     if method == "PUT":
         body = {"event": "a", "target": "a"}
-    return call(gateway, method, path.format(seq=1, name="mine"), body, headers)
+    return call(gateway, method, path.format(**NAMES), body, headers)
 
 
 def described(gateway: GatewayProcess) -> set[tuple[str, str]]:
@@ -122,9 +135,7 @@ def test_every_endpoint_asks_for_its_scope(closed: GatewayProcess, method: str, 
     assert ask(closed, method, path, {"x-api-key": SECRETS[HOLDER[scope]]}).status not in (401, 403)
     assert_problem(ask(closed, method, path, {"x-api-key": "nonsense"}), 401, "unauthorized")
     query = urllib.parse.urlencode({"token": SECRETS["boss"]})
-    assert call(closed, method, f"{path.format(seq=1, name='m')}?{query}").status == 401, (
-        "never in an address"
-    )
+    assert call(closed, method, f"{path.format(**NAMES)}?{query}").status == 401, "never in an address"
 
 
 def test_a_wrong_token_is_refused_before_the_body_is_read(closed: GatewayProcess) -> None:
@@ -172,6 +183,35 @@ def test_a_websocket_is_judged_at_the_door_and_at_every_op(closed: GatewayProces
     with Socket(closed, {"x-api-key": SECRETS["publisher"]}) as connection:
         assert connection.ask("follow", ref=1)["code"] == "missing_scope"
         assert connection.ask("publish", ref=2, events=[])["op"] == "receipts"
+
+
+def test_a_lock_s_token_is_for_who_may_lock(closed: GatewayProcess) -> None:
+    carried = {"x-herdr-lock-token": "1"}
+    for path in ("/v1/events", "/healthz"):
+        assert_problem(call(closed, "GET", path, headers=carried), 401, "unauthorized")
+        answer = call(closed, "GET", path, headers={**bearer("follower"), **carried})
+        assert "locks" in assert_problem(answer, 403, "missing_scope")["detail"]
+        assert_problem(call(closed, "GET", path, headers={**bearer("boss"), **carried}), 409, "fenced")
+    with Socket(closed, bearer("publisher")) as connection:
+        assert connection.ask("lock", ref=1, paths=["a"])["code"] == "missing_scope"
+        assert connection.ask("publish", ref=2, events=[], tokens=[1])["code"] == "missing_scope"
+    with Socket(closed, bearer("locker")) as connection:
+        assert connection.ask("publish", ref=1, events=[])["code"] == "missing_scope"
+        assert connection.ask("lock", ref=2, paths=["mine/alone"], ttl_s=1)["owner"] == "locker"
+
+
+def test_only_an_admin_takes_a_lock_by_force(closed: GatewayProcess) -> None:
+    lock = call(closed, "POST", "/v1/locks", {"paths": ["forced"]}, bearer("locker")).json()["lock"]
+    path = f"/v1/locks/{lock}?force=true&reason=it+hangs"
+    assert (
+        "admin"
+        in assert_problem(call(closed, "DELETE", path, headers=bearer("locker")), 403, "missing_scope")[
+            "detail"
+        ]
+    )
+    assert call(closed, "GET", f"/v1/locks/{lock}", headers=bearer("locker")).status == 200
+    assert call(closed, "DELETE", path, headers=bearer("boss")).status == 204
+    assert_problem(call(closed, "GET", f"/v1/locks/{lock}", headers=bearer("locker")), 404, "unknown_lock")
 
 
 HOSTS = {"localhost": True, "127.0.0.1:8787": True, "[::1]:1": True, "LOCALHOST": True, "evil.example": False,

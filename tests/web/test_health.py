@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from buses import FaultyLog, running_bus
-from prometheus_client.core import Metric
 
 from herdr.clock import SystemClock
 from herdr.errors import LogUnavailable
@@ -48,9 +47,6 @@ class NoModels:
     def backends(self) -> list[dict[str, Any]]:
         return []
 
-    def metrics(self) -> list[Metric]:
-        return []
-
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
@@ -59,7 +55,9 @@ async def world() -> AsyncIterator[World]:
         streams = Streams(10, 30.0, SystemClock(), lambda: 0.0)
         extra: dict[str, Any] = {"workspaces": {}, "troubles": [], "warnings": []}
         store = {"kind": "memory"}
-        health = Health(bus, streams, NoModels(), started=0.0, store=lambda: store, extra=lambda: extra)
+        health = Health(
+            bus, streams, NoModels(), started=0.0, store=lambda: store, extra=lambda: extra, families=list
+        )
         yield World(health, streams, extra, log)
         log.fails = lambda: False
 

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from herdr.errors import FieldError, HerdrError, InvalidInput, LogUnavailable, NotFound
-from herdr.web.problems import CONTENT_TYPE, Refused, headers_of, problem_of, status_of
+from herdr.locks.refusals import Deadlock, Fenced, Locked, TooMany
+from herdr.web.problems import CONTENT_TYPE, Refused, headers_of, problem_of, retry_after_s_of, status_of
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,11 @@ from herdr.web.problems import CONTENT_TYPE, Refused, headers_of, problem_of, st
         (Refused("unsupported_media_type", "x"), 415, "unsupported_media_type"),
         (Refused("foreign_host", "x"), 421, "foreign_host"),
         (Refused("overloaded", "x"), 503, "overloaded"),
+        (Locked("x", [], 1), 409, "locked"),
+        (Deadlock("x", []), 409, "deadlock"),
+        (Fenced("x"), 409, "fenced"),
+        (TooMany("x"), 503, "too_many_locks"),
+        (TooMany("x", "too_many_waiters"), 503, "too_many_waiters"),
     ],
 )
 def test_each_error_has_its_status(error: HerdrError, status: int, code: str) -> None:
@@ -64,3 +70,22 @@ def test_a_problem_says_what_it_is_and_carries_the_headers_of_its_refusal() -> N
 
 def test_a_log_that_fails_asks_to_come_back() -> None:
     assert (b"retry-after", b"1") in headers_of(LogUnavailable("x"))
+
+
+def test_what_time_mends_asks_to_come_back() -> None:
+    for error, seconds in (
+        (TooMany("x", "too_many_waiters"), 1),
+        (HerdrError("x", "overloaded"), 1),
+        (Locked("x", [], 17), 17),
+        (Deadlock("x", ["a", "a"]), None),
+        (Fenced("x"), None),
+    ):
+        wanted = [] if seconds is None else [(b"retry-after", b"%d" % seconds)]
+        assert (retry_after_s_of(error), headers_of(error)[1:]) == (seconds, wanted)
+
+
+def test_what_is_in_the_way_of_a_lock_stands_beside_the_detail() -> None:
+    shown = json.loads(msgspec.json.encode(problem_of(Locked("x", [], 1))))
+    assert shown["conflicts"] == [] and "cycle" not in shown
+    shown = json.loads(msgspec.json.encode(problem_of(Deadlock("x", ["a", "b", "a"]))))
+    assert shown["cycle"] == ["a", "b", "a"] and "conflicts" not in shown

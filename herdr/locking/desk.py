@@ -1,0 +1,246 @@
+"""What clients ask of the locks: take, renew, give back, look, wait. One desk serves HTTP and WebSockets."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from herdr.errors import HerdrError, NotFound
+from herdr.event import Lane
+from herdr.locking.held import HeldLocks
+from herdr.locks.lock import Answer, Ask, Cycle, Denied, Held, Lock, Mode, Name, Ruling, Wait
+from herdr.locks.naming import Naming
+from herdr.locks.refusals import Fenced
+from herdr.locks.table import Table
+from herdr.locks.views import Leased, conflicts, leased, line_view, lock_view, refusal, wait_view
+
+CARRIED_BELOW = 0.75
+"""Of a lease: a call with its token renews what is further spent, so that a thousand calls a second do not
+become a thousand events."""
+
+GIVEN_UP = "given_up"
+"""Why a lock is released that was granted while whoever asked for it went away."""
+
+
+class Counts:
+    """What the desk counts, for operators."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.denied = self.deadlocks = 0
+        """Requests refused since the start because others were in the way, or would have been for ever."""
+
+    @property
+    def held(self) -> Mapping[str, int]:
+        """Locks that are held, by mode."""
+        return Counter(lock.mode for lock in self._table.held())
+
+    @property
+    def waiting(self) -> int:
+        """Requests that stand in line."""
+        return len(self._table.waiters())
+
+    @property
+    def waits(self) -> int:
+        """Declared waits."""
+        return len(self._table.waits())
+
+    def refused(self, answer: Answer) -> None:
+        """Count one that was not granted."""
+        self.denied += isinstance(answer, Denied)
+        self.deadlocks += isinstance(answer, Cycle)
+
+
+class Desk:
+    """Where requests become decisions; every error says who, why, until when and what to do."""
+
+    def __init__(self, held: HeldLocks, naming: Naming, new_id: Callable[[], str]) -> None:
+        self.counts = Counts(held.table)
+        self._held = held
+        self._table = held.table
+        self._naming = naming
+        self._new_id = new_id
+        self._cleaning: set[asyncio.Task[Ruling]] = set()
+
+    async def lock(
+        self,
+        workspace: str,
+        paths: Sequence[str],
+        *,
+        owner: str,
+        mode: Mode = "write",
+        ttl_s: float = 60.0,
+        wait_s: float = 0.0,
+        purpose: str | None = None,
+        session: str | None = None,
+    ) -> Leased:
+        """Lock all paths or none, waiting in line for up to `wait_s` seconds.
+
+        Raises Locked, Deadlock, TooMany, InvalidInput, NotFound or LogUnavailable. Whoever is cancelled while
+        waiting leaves the line, and what was granted in that moment is given back.
+        """
+        shown, names = await self._names(workspace, paths, mode)
+        ask = Ask(self._new_id(), owner, names, shown, ttl_s, mode, workspace, purpose, session, wait_s > 0)
+        asked = self._held.expect(ask.lock, wait_s)
+        try:
+            answer = await self._answer(ask, asked, wait_s)
+        except BaseException:
+            self._clean_up(ask.lock)
+            raise
+        finally:
+            self._held.expect_no_more(ask.lock)
+        return self._leased(answer)
+
+    async def renew(self, lock: str, token: int, ttl_s: float | None = None) -> Leased:
+        """Let a lease run anew, for `ttl_s` seconds or as long as before. Raises NotFound, Fenced."""
+        ruling = await self._held.decide(lambda seq, _: self._table.renew(lock, token, ttl_s, seq), Lane.P0)
+        return self._leased(ruling.answers[0][1])
+
+    async def release(self, lock: str, token: int, reason: str = "released") -> None:
+        """Give a lock back. Raises NotFound, Fenced."""
+        await self._held.decide(
+            lambda seq, now_us: self._table.release(lock, token, seq, now_us, reason), Lane.P0
+        )
+
+    async def force(self, lock: str, reason: str, by: str) -> None:
+        """Release somebody's lock for them; they are told who did it and why. Raises NotFound."""
+        await self._held.decide(lambda seq, now_us: self._table.force(lock, reason, by, seq, now_us), Lane.P0)
+
+    async def carried(self, tokens: Sequence[int]) -> None:
+        """Renew the leases whose tokens a call carries. Raises Fenced when one is not held any more."""
+        for token in tokens:
+            lock = self._held.by_token(token)
+            if lock is None:
+                raise Fenced(
+                    f"no lock with the token {token} is held any more: its lease ran out, or it was released. "
+                    "Nothing of this call was done; lock again, and look at what changed meanwhile"
+                )
+            if self._held.left_s(lock.lock) < CARRIED_BELOW * lock.ttl_s:
+                await self.renew(lock.lock, token)
+
+    async def check(
+        self, workspace: str, paths: Sequence[str], owner: str | None, mode: Mode = "write"
+    ) -> list[dict[str, Any]]:
+        """Return what keeps `owner` (None: anybody) from locking the paths now; grants nothing."""
+        shown, names = await self._names(workspace, paths, mode)
+        found = self._table.conflicts(Ask("", owner or "", names, shown, 1.0, mode, workspace))
+        return conflicts(found, self._held.expires_us)
+
+    async def listed(self, workspace: str | None, path: str | None, owner: str | None) -> dict[str, Any]:
+        """Return the locks, who stands in line, and the declared waits.
+
+        `path`: only locks that overlap it. Raises NotFound, InvalidInput.
+        """
+        if path is None:
+            locks: Sequence[Lock] = [
+                lock for lock in self._table.held() if workspace in (None, lock.workspace)
+            ]
+        else:
+            _, names = await self._names(workspace or "default", [path], "write")
+            locks = [lock for lock in self._table.find(names) if not lock.expired]
+        shown = [self._shown(lock) for lock in locks if owner in (None, lock.owner)]
+        waiting = [
+            line_view(waiter, self._table.blockers_of(waiter.key))
+            for waiter in self._table.waiters()
+            if workspace in (None, waiter.ask.workspace) and owner in (None, waiter.owner)
+        ]
+        return {"locks": shown, "waiting": waiting, "waits": self.waits()}
+
+    def one(self, lock: str) -> dict[str, Any]:
+        """Return one lock. Raises NotFound."""
+        found = self._table.get(lock)
+        if found is None or found.expired:
+            raise NotFound(f"no lock {lock[:64]!r} is held: it ended, or never was", "unknown_lock")
+        return self._shown(found)
+
+    def waits(self) -> list[dict[str, Any]]:
+        """Return the declared waits."""
+        return [wait_view(wait, self._held.expires_us(wait.wait)) for wait in self._table.waits()]
+
+    async def declare(self, owner: str, on: str, purpose: str | None, ttl_s: float) -> dict[str, Any]:
+        """Declare that `owner` waits for `on`, for at most `ttl_s` seconds. Raises Deadlock, TooMany."""
+        wait = Wait(self._new_id(), owner, on, purpose)
+        declared: list[Answer | Wait] = []
+
+        def decide(seq: int, now_us: int) -> Ruling:
+            answer = self._table.declare(wait)
+            declared.append(answer or self._table.wait_between(owner, on) or wait)
+            refused = () if answer is None else ((wait.wait, answer),)
+            ruling = self._table.promote(seq, now_us)  # who waits for nothing else may pass others in line
+            return ruling._replace(answers=(*ruling.answers, *refused))
+
+        await self._held.decide(decide, Lane.P1)
+        found = declared[-1]
+        if not isinstance(found, Wait):
+            raise self._refusal(found)
+        self._held.begin_wait(found.wait, ttl_s)
+        return wait_view(found, self._held.expires_us(found.wait))
+
+    async def end_wait(self, wait: str) -> None:
+        """End a declared wait. Raises NotFound."""
+
+        def decide(_seq: int, _now_us: int) -> Ruling:
+            if self._table.withdraw_wait(wait) is None:
+                raise NotFound(
+                    f"nobody waits under {wait[:64]!r}: it has ended, or never was", "unknown_wait"
+                )
+            return Ruling()
+
+        await self._held.decide(decide, Lane.P0)
+        self._held.end_wait(wait)
+
+    async def end_wait_of(self, owner: str, on: str) -> None:
+        """End the wait of one owner for another. Raises NotFound."""
+        wait = self._table.wait_between(owner, on)
+        if wait is None:
+            raise NotFound(f"{owner[:64]!r} has not declared to wait for {on[:64]!r}", "unknown_wait")
+        await self.end_wait(wait.wait)
+
+    # -------------------------------------------------------------------------------------------------
+
+    async def _names(
+        self, workspace: str, paths: Sequence[str], mode: Mode
+    ) -> tuple[tuple[str, ...], tuple[Name, ...]]:
+        if self._naming.needs_disk:
+            # A network file system can take its time, and nobody else is to wait for it
+            return await asyncio.to_thread(self._naming.names, workspace, paths, mode)
+        return self._naming.names(workspace, paths, mode)
+
+    async def _answer(self, ask: Ask, asked: "asyncio.Future[Answer]", wait_s: float) -> Answer:
+        await self._held.decide(lambda seq, now_us: self._table.ask(ask, seq, now_us), Lane.P1)
+        if not asked.done():
+            await asyncio.wait([asked], timeout=wait_s)
+        if not asked.done():
+            await self._held.decide(lambda seq, now_us: self._table.withdraw(ask.lock, seq, now_us), Lane.P0)
+        return await asked
+
+    def _clean_up(self, ask: str) -> None:
+        """Leave nothing behind of an ask that nobody waits for any more."""
+
+        def decide(seq: int, now_us: int) -> Ruling:
+            lock = self._table.get(ask)
+            if lock is not None and not lock.expired:
+                return self._table.release(ask, lock.token, seq, now_us, GIVEN_UP)
+            return self._table.withdraw(ask, seq, now_us)
+
+        task = asyncio.create_task(self._held.decide(decide, Lane.P0), name=f"give up {ask}")
+        self._cleaning.add(task)
+        task.add_done_callback(self._cleaned)
+
+    def _cleaned(self, task: "asyncio.Task[Ruling]") -> None:
+        self._cleaning.discard(task)
+        if not task.cancelled():
+            task.exception()  # a lease that could not be given back now runs out by itself
+
+    def _leased(self, answer: Answer) -> Leased:
+        if isinstance(answer, Held):
+            return leased(answer.lock, self._held.expires_us(answer.lock.lock))
+        raise self._refusal(answer)
+
+    def _refusal(self, answer: Answer) -> HerdrError:
+        """Return the error for a request that was not granted, and count it."""
+        self.counts.refused(answer)
+        return refusal(answer, self._held.expires_us, self._held.left_s)
+
+    def _shown(self, lock: Lock) -> dict[str, Any]:
+        return lock_view(lock, self._table.waiters_of(lock.lock), self._held.expires_us(lock.lock))

@@ -1,0 +1,196 @@
+"""The lock table between the bus's writer and the clock: rulings are committed, leases run out."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from herdr.bus.errand import Ruled
+from herdr.bus.log import Put
+from herdr.bus.publish import Publisher
+from herdr.clock import Clock
+from herdr.errors import HerdrError
+from herdr.event import Event, Lane
+from herdr.locking.timers import Timers
+from herdr.locks.events import Told, deadlock_event, event_of
+from herdr.locks.leases import Timer
+from herdr.locks.lock import Answer, Cycle, Lock, Queued, Ruling
+from herdr.locks.table import Table
+
+RETRY_S = 1.0  # until an expiry that the log did not take is tried again
+
+Decide = Callable[[int, int], Ruling]
+"""A decision of the table, given the next `seq` and the batch's wall clock in microseconds."""
+
+_log = logging.getLogger("herdr.locks")
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Lock).decode
+
+
+class Asked(NamedTuple):
+    """Whoever waits for the answer to an ask, also one that another's release leads to."""
+
+    answer: "asyncio.Future[Answer]"
+    until: float
+    """Monotonic seconds."""
+
+
+class HeldLocks:
+    """What is held, and until when. Implements `herdr.bus.errand.Tentative`.
+
+    Everything that changes the table is an errand of the writer, so the log's order is the order of decisions.
+    Each lock is stored beside the events that it stems from, in their transaction.
+    """
+
+    def __init__(self, stored: Mapping[str, bytes], clock: Clock, delay_s: float) -> None:
+        """`delay_s`: how long others are kept off after a lease ran out."""
+        self.table = Table()
+        self._asked: dict[str, Asked] = {}
+        self._tokens: dict[int, str] = {}
+        self._clock = clock
+        self._delay_s = delay_s
+        self._timers = Timers(clock, self._run_out)
+        self._publisher: Publisher
+        self.reload(stored)
+
+    def start(self, publisher: Publisher) -> None:
+        """Begin to let leases run out."""
+        self._publisher = publisher
+        self._timers.start()
+
+    async def stop(self) -> None:
+        """Stop the timers; what is held stays held, and runs its full time after the next start."""
+        await self._timers.stop()
+
+    # --- state that errands change ------------------------------------------------------------------
+
+    def keep(self) -> None:
+        """See `Tentative.keep`."""
+        self.table.keep()
+
+    def undo(self) -> None:
+        """See `Tentative.undo`."""
+        self.table.undo()
+
+    def reload(self, stored: Mapping[str, bytes]) -> None:
+        """See `Tentative.reload`; every lease runs its full time again."""
+        locks = sorted((_decode(raw) for raw in stored.values()), key=lambda lock: lock.token)
+        self.table.restore(locks)
+        self._tokens = {lock.token: lock.lock for lock in locks}
+        for lock in locks:
+            self._arm(lock)
+
+    def expect(self, ask: str, wait_s: float) -> "asyncio.Future[Answer]":
+        """Return what will hold the answer to an ask, other than that it stands in line."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._asked[ask] = Asked(answer, self._clock.monotonic() + wait_s)
+        return answer
+
+    def expect_no_more(self, ask: str) -> None:
+        """Forget the ask."""
+        del self._asked[ask]
+
+    def by_token(self, token: int) -> Lock | None:
+        """Return the lock that is held under a token."""
+        lock = self.table.get(self._tokens.get(token, ""))
+        return None if lock is None or lock.expired else lock
+
+    async def decide(self, decide: Decide, lane: Lane, touches: str | None = None) -> Ruling:
+        """Have the table decide in the log's order; return its ruling once that is committed.
+
+        `touches`: a lock that changes though no event says so. Raises what the table raises, LogUnavailable,
+        or HerdrError `overloaded`.
+        """
+        ruling: Ruling = await self._publisher.decide(partial(self._rule, decide, touches), lane)
+        return ruling
+
+    def _rule(self, decide: Decide, touches: str | None, seq: int, now_us: int) -> Ruled:
+        ruling = decide(seq, now_us)
+        events = [self._event(event_of(outcome), outcome.lock) for outcome in ruling.outcomes]
+        for _, answer in ruling.answers:
+            if isinstance(answer, Cycle):
+                events.append(self._event(deadlock_event(answer.owners), None))
+        changed = dict.fromkeys(outcome.lock.lock for outcome in ruling.outcomes)
+        if touches is not None:
+            changed[touches] = None
+        return Ruled(events, [self._put(lock) for lock in changed], ruling, partial(self._committed, ruling))
+
+    def _event(self, told: Told, lock: Lock | None) -> Event:
+        if lock is None:
+            return self._publisher.own_event(told.type, told.data, to=told.to)
+        subject = lock.paths[0] if len(lock.paths) == 1 else None
+        return self._publisher.own_event(
+            told.type,
+            told.data,
+            to=told.to,
+            subject=subject,
+            workspace=lock.workspace,
+            session=lock.session,
+        )
+
+    def _put(self, lock: str) -> Put:
+        kept = self.table.get(lock)
+        return Put("lock", lock, None if kept is None else _encode(kept))
+
+    def _committed(self, ruling: Ruling) -> None:
+        for outcome in ruling.outcomes:
+            kept = self.table.get(outcome.lock.lock)
+            if kept is None:
+                self._timers.end(outcome.lock.lock)
+                self._tokens.pop(outcome.lock.token, None)
+            else:
+                self._tokens[kept.token] = kept.lock
+                self._arm(kept)
+        for ask, answer in ruling.answers:
+            asked = self._asked.get(ask)
+            if asked is not None and not asked.answer.done() and not isinstance(answer, Queued):
+                asked.answer.set_result(answer)
+
+    # --- times ---------------------------------------------------------------------------------------
+
+    def expires_us(self, key: str) -> int:
+        """Return when `left_s` ends, as the wall clock stands now (microseconds)."""
+        return self._clock.wall_us() + int(1e6 * self.left_s(key))
+
+    def left_s(self, key: str) -> float:
+        """Return how many seconds a lease, a delay, a wait in line or a declared wait has left."""
+        if (asked := self._asked.get(key)) is not None:
+            return max(0.0, asked.until - self._clock.monotonic())
+        if key not in self._timers and (lock := self.table.get(key)) is not None:
+            return lock.ttl_s  # its commit is under way
+        return self._timers.left_s(key)
+
+    def begin_wait(self, wait: str, ttl_s: float) -> None:
+        """Let a declared wait end by itself after that many seconds."""
+        self._timers.begin(wait, "wait", ttl_s)
+
+    def end_wait(self, wait: str) -> None:
+        """Stop the timer of a declared wait that has ended."""
+        self._timers.end(wait)
+
+    def _arm(self, lock: Lock) -> None:
+        if lock.expired:
+            self._timers.begin(lock.lock, "delay", self._delay_s)
+        else:
+            self._timers.begin(lock.lock, "lease", lock.ttl_s, lock.renewed)
+
+    async def _run_out(self, timer: Timer) -> None:
+        key = timer.key
+
+        def decide(seq: int, now_us: int) -> Ruling:
+            if timer.kind == "lease":
+                return self.table.expire(key, timer.saw, seq, now_us)
+            if timer.kind == "delay":
+                return self.table.end_delay(key, seq, now_us)
+            self.table.withdraw_wait(key)
+            return self.table.promote(seq, now_us)
+
+        try:
+            await self.decide(decide, Lane.P0, touches=key if timer.kind == "delay" else None)
+        except HerdrError as error:  # a disk that is full; the lock only stays longer than it had to
+            _log.warning("the end of %s waits for the log: %s", key, error.detail)
+            if key not in self._timers:
+                self._timers.begin(key, timer.kind, RETRY_S, timer.saw)

@@ -1,0 +1,65 @@
+"""Runs what `herdr.locks.leases` says is due."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from herdr.clock import Clock
+from herdr.locks.leases import Kind, Leases, Timer
+
+_log = logging.getLogger("herdr.locks")
+
+
+class Timers:
+    """Leases, delays and declared waits that run out on the injected clock."""
+
+    def __init__(self, clock: Clock, run_out: Callable[[Timer], Awaitable[None]]) -> None:
+        """`run_out` is awaited for one timer after the other, in the order of their times."""
+        self._clock = clock
+        self._run_out = run_out
+        self._leases = Leases()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._leases
+
+    def start(self) -> None:
+        """Begin to run."""
+        self._task = asyncio.create_task(self._run(), name="leases")
+        self._task.add_done_callback(_report_crash)
+
+    async def stop(self) -> None:
+        """Run out nothing any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def begin(self, key: str, kind: Kind, after_s: float, saw: int = 0) -> None:
+        """Let something run out after so many seconds, in place of what ran for its key."""
+        self._leases.begin(Timer(self._clock.monotonic() + after_s, key, kind, saw))
+        self._wake.set()
+
+    def end(self, key: str) -> None:
+        """Forget what runs for a key."""
+        self._leases.end(key)
+
+    def left_s(self, key: str) -> float:
+        """Return how many seconds a key has left; 0 when nothing runs for it."""
+        return self._leases.left_s(key, self._clock.monotonic())
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            for timer in self._leases.due(self._clock.monotonic()):
+                await self._run_out(timer)
+            at = self._leases.next_at()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if at is None else max(0.0, at - self._clock.monotonic())):
+                    await self._wake.wait()
+
+
+def _report_crash(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.critical("leases do not run out any more", exc_info=task.exception())

@@ -1,0 +1,192 @@
+"""Which held names overlap with those that are asked for. Pure.
+
+The held names of a space are a trie by segment, `src` → `*.py`, so what begins alike is walked along once for
+all of them, and a literal segment that is asked for is looked up, not searched. A glob that is asked for, such
+as `**/test_17.py`, leads nearly everywhere in it; then a second trie of the last segments alone tells
+which few names can be meant at all.
+
+With 10,000 names held, most of them globs, a path takes 10 us, and a folder or a glob below a folder up to
+0.2 ms, each plus 0.3 to 2 us for every overlap found; a glob like `**/api/**`, of which neither end says
+anything, walks the whole trie in 10 ms. Adding takes 7 us and removing 2 us a name.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from herdr.locks.lock import Name
+from herdr.locks.overlap import Segment, Track, Wild, bits, read_segments
+
+
+class _Held(NamedTuple):
+    key: str
+    name: Name
+    segments: tuple[Segment, ...]
+
+
+class _Node:
+    """One segment of held names, after those of the nodes above it."""
+
+    __slots__ = ("exact", "held", "segment", "size", "wild")
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.exact: dict[str, _Node] = {}
+        self.wild: dict[Wild | None, _Node] = {}
+        self.held: dict[int, _Held] = {}
+        """The names that end here, by number: the order in which they were added."""
+        self.size = 0
+        """How many names end here or further down."""
+
+    def put(self, segments: tuple[Segment, ...], number: int, held: _Held) -> None:
+        node = self
+        node.size += 1
+        for segment in segments:
+            if isinstance(segment, str):
+                node = node.exact.setdefault(segment, _Node(segment))
+            else:
+                node = node.wild.setdefault(segment, _Node(segment))
+            node.size += 1
+        node.held[number] = held
+
+    def take(self, segments: tuple[Segment, ...], number: int) -> None:
+        node = self
+        node.size -= 1
+        for segment in segments:
+            below = node.exact[segment] if isinstance(segment, str) else node.wild[segment]
+            below.size -= 1
+            if not below.size:  # the name was the only one in there
+                del (node.exact if isinstance(segment, str) else node.wild)[segment]  # type: ignore[arg-type]
+                return
+            node = below
+        del node.held[number]
+
+    def below(self) -> Iterator["_Node"]:
+        """Yield this node and all beneath it."""
+        nodes = [self]
+        while nodes:
+            node = nodes.pop()
+            yield node
+            nodes.extend(node.exact.values())
+            nodes.extend(node.wild.values())
+
+    def reached(self, track: Track) -> Iterator["_Node"]:
+        """Yield every node whose names overlap with the track."""
+        last = track.end >> 1 & track.stands
+        onward = [(self, track.start)]
+        while onward:
+            node, places = onward.pop()
+            if places & last:
+                yield from node.below()
+                continue
+            if places & track.end:
+                yield node
+            for wild in node.wild.values():
+                after = track.step(wild.segment, places)
+                if after:
+                    onward.append((wild, after))
+            if node.exact:
+                onward += node._exact_ones(track, places)
+
+    def _exact_ones(self, track: Track, places: int) -> list[tuple["_Node", int]]:
+        """Return the nodes of literal segments that the track leads to, and its places there."""
+        picked = {text: track.step(text, places) for text in self._picked(track, places)}
+        passed = track.passed(places)
+        ones = [(node, passed) for text, node in self.exact.items() if text not in picked] if passed else []
+        return ones + [(self.exact[text], after) for text, after in picked.items() if after]
+
+    def _picked(self, track: Track, places: int) -> Iterator[str]:
+        """Yield the literal segments that the track may pick; looks at each only for a wildcard."""
+        for place in bits(places & track.picks):
+            pick = track.segments[place]
+            if isinstance(pick, Wild):
+                begin, end = pick.head.partition("?")[0], pick.tail.rpartition("?")[2]
+                yield from (text for text in self.exact if text.startswith(begin) and text.endswith(end))
+            elif pick in self.exact:
+                yield pick
+
+
+class _Space:
+    """The held names of one space."""
+
+    def __init__(self) -> None:
+        self.names = _Node(None)
+        self.lasts = _Node(None)
+        """The same by their last segments."""
+
+    def put(self, number: int, held: _Held) -> None:
+        self.names.put(held.segments, number, held)
+        self.lasts.put(held.segments[-1:], number, held)
+
+    def take(self, number: int, held: _Held) -> None:
+        self.names.take(held.segments, number)
+        self.lasts.take(held.segments[-1:], number)
+
+    def find(self, asked: Name) -> list[_Held]:
+        """Return what overlaps, in the order of adding."""
+        segments = read_segments(asked)
+        track = Track(segments)
+        found: dict[int, _Held] = {}
+        ends = self._by_last(asked, segments)
+        for node in self.names.reached(track) if ends is None else ends:
+            found.update(node.held)
+        numbers = sorted(found)
+        if ends is None:
+            return [found[number] for number in numbers]
+        return [found[number] for number in numbers if track.meets(found[number].segments)]
+
+    def _by_last(self, asked: Name, segments: tuple[Segment, ...]) -> list[_Node] | None:
+        """Return where to look by the last segment, or None if the way from the front is not longer."""
+        if len(asked.rest) < 2 or segments[-1] is None:
+            return None
+        front = self.names
+        for text in asked.literal:
+            if text not in front.exact:
+                return None
+            front = front.exact[text]
+        ends = [*self.lasts.reached(Track(segments[-1:]))]
+        return ends if sum(len(node.held) for node in ends) < front.size else None
+
+
+class Index:
+    """Names by key, and the overlapping ones among them. Each name costs about 1.4 KiB."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, list[tuple[int, _Held]]] = {}
+        self._spaces: dict[str, _Space] = {}
+        self._number = 0
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._keys
+
+    def add(self, key: str, names: tuple[Name, ...]) -> None:
+        """Add names under a key. Raises ValueError if the key is in here already."""
+        if key in self._keys:
+            raise ValueError(f"{key} is in the index already; remove it first")
+        entries = self._keys[key] = []
+        for name in names:
+            held = _Held(key, name, read_segments(name))
+            if held.segments:  # without any it matches nothing
+                self._number += 1
+                entries.append((self._number, held))
+                self._spaces.setdefault(name.space, _Space()).put(self._number, held)
+
+    def remove(self, key: str) -> None:
+        """Forget the names of the key. Raises KeyError if it is not in here."""
+        for number, held in self._keys.pop(key):
+            space = self._spaces[held.name.space]
+            space.take(number, held)
+            if not space.names.size:
+                del self._spaces[held.name.space]
+
+    def find(self, names: Iterable[Name]) -> Iterator[tuple[str, Name, Name]]:
+        """Yield (key, held name, asked name) for each overlap: by asked name, and then in order of adding.
+
+        Lazy from one asked name to the next. What is added or removed meanwhile counts from the next one on.
+        """
+        for asked in names:
+            space = self._spaces.get(asked.space)
+            if space is not None:
+                yield from ((held.key, held.name, asked) for held in space.find(asked))

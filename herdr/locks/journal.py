@@ -1,0 +1,23 @@
+"""Changes that can be taken back until they are known to be committed. Pure."""
+
+from collections.abc import Callable
+
+
+class Journal:
+    """How to take back everything that was changed since the last `keep`; as long as one batch of the log."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
+
+    def note(self, undo: Callable[[], object]) -> None:
+        """Remember how to take back one change that was just made."""
+        self._undo.append(undo)
+
+    def keep(self) -> None:
+        """Make the changes final."""
+        self._undo.clear()
+
+    def undo(self) -> None:
+        """Take the changes back, the newest first."""
+        while self._undo:
+            self._undo.pop()()

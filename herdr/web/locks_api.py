@@ -1,0 +1,193 @@
+"""The handlers of `/v1/locks` and `/v1/waits`."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from herdr.errors import FieldError, HerdrError
+from herdr.locks.views import Leased
+from herdr.web.asgi import ClientGone, Receive, Reply, Scope, read_body, respond, respond_json
+from herdr.web.auth import Caller
+from herdr.web.lock_bodies import (
+    BODY_MAX,
+    Body,
+    CheckBody,
+    EndWaitBody,
+    ListQuery,
+    LockBody,
+    ReleaseBody,
+    RenewBody,
+    WaitBody,
+    read_body_as,
+    read_either,
+    read_query_as,
+    wrong,
+)
+from herdr.web.lock_desk import CLOSED, Desk
+from herdr.web.problems import Refused
+from herdr.web.streams import Streams
+
+BODY_ADVICE = "name folders or globs in place of single paths"
+_NO_TOKEN = FieldError("token", "required: the number that came with the lock, in the query or in the body")
+
+
+class LocksApi:
+    """The handlers of `/v1/locks`."""
+
+    def __init__(self, desk: Desk, streams: Streams, head: Callable[[], int]) -> None:
+        """`head`: the newest `seq` of the log, by which new locks are told from those that were extended."""
+        self._desk = desk
+        self._streams = streams
+        self._head = head
+
+    async def lock(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Lock paths, all or none; with `wait_s` stand in line while the client is there."""
+        asked = read_body_as(LockBody, await _read(scope, receive))
+        if asked.wait_s > 0:
+            leased = await self._stand_in_line(asked, caller, receive)
+        else:
+            leased = await ask(self._desk, asked, caller)
+        await respond_json(send, 201, leased)
+
+    async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Answer with what is held, who stands in line, and the declared waits."""
+        query = read_query_as(ListQuery, scope["query_string"])
+        await respond_json(send, 200, await self._desk.listed(query.workspace, query.path, query.owner))
+
+    async def get(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Answer with one lock."""
+        await respond_json(send, 200, self._desk.one(scope["path_params"]["lock"]))
+
+    async def renew(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Begin a lease anew."""
+        renewal = await _read_either(RenewBody, scope, receive)
+        if renewal.token is None:
+            raise wrong(_NO_TOKEN)
+        leased = await self._desk.renew(scope["path_params"]["lock"], renewal.token, renewal.ttl_s)
+        await respond_json(send, 200, leased)
+
+    async def release(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Give a lock back with its token, or take it from its holder by force."""
+        release = await _read_either(ReleaseBody, scope, receive)
+        lock = scope["path_params"]["lock"]
+        if release.force:
+            await self._desk.force(lock, _reason(release, caller), caller.name)
+        elif release.token is None:
+            raise wrong(_NO_TOKEN)
+        elif release.reason is not None:
+            raise wrong(FieldError("reason", "goes with force=true; a holder needs none"))
+        else:
+            await self._desk.release(lock, release.token)
+        await respond(send, 204, b"", [])
+
+    async def check(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Answer with what is in the way of a lock; nothing is locked."""
+        asked = read_body_as(CheckBody, await _read(scope, receive))
+        conflicts = await self._desk.check(asked.workspace, asked.paths, asked.owner, asked.mode)
+        await respond_json(send, 200, {"conflicts": conflicts})
+
+    async def _stand_in_line(self, asked: LockBody, caller: Caller, receive: Receive) -> Leased:
+        """Ask, and withdraw when the client goes or the gateway stops; raises ClientGone."""
+        head, is_wanted = self._head(), False
+        asking = asyncio.create_task(ask(self._desk, asked, caller))
+        leaving = asyncio.create_task(_left(receive))
+        stopping = asyncio.create_task(self._streams.goodbye.wait())
+        try:
+            await asyncio.wait((asking, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            is_wanted = not leaving.done()
+        finally:
+            for task in (asking, leaving, stopping):
+                task.cancel()
+            await asyncio.wait((asking,))
+            if not is_wanted:
+                await self._give_back(asking, head)
+        if not is_wanted:
+            raise ClientGone
+        if asking.cancelled():
+            raise Refused("overloaded", "the gateway stops; ask again in a moment", {"retry-after": "2"})
+        return asking.result()
+
+    async def _give_back(self, asking: "asyncio.Task[Leased]", head: int) -> None:
+        """Release a lock that came in the moment when the client went, unless its owner had it before."""
+        if asking.cancelled() or asking.exception() is not None:
+            return
+        leased = asking.result()
+        if leased.token > head:
+            with contextlib.suppress(HerdrError):  # its lease ends by itself
+                await self._desk.release(leased.lock, leased.token, CLOSED)
+
+
+class WaitsApi:
+    """The handlers of `/v1/waits`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def declare(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Note that an owner waits for another's result."""
+        wait = read_body_as(WaitBody, await _read(scope, receive))
+        await respond_json(send, 201, await declare(self._desk, wait, caller))
+
+    async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """Answer with the declared waits."""
+        await respond_json(send, 200, {"waits": self._desk.waits()})
+
+    async def end(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """End a wait by its id."""
+        await self._desk.end_wait(scope["path_params"]["wait"])
+        await respond(send, 204, b"", [])
+
+    async def end_of(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
+        """End the wait of an owner for another."""
+        wait = await _read_either(EndWaitBody, scope, receive)
+        if wait.on is None:
+            raise wrong(FieldError("on", "required: whom the owner does not wait for any more"))
+        await self._desk.end_wait_of(wait.owner or caller.name, wait.on)
+        await respond(send, 204, b"", [])
+
+
+async def ask(desk: Desk, asked: LockBody, caller: Caller) -> Leased:
+    """Ask for what a body, or a frame, names."""
+    return await desk.lock(
+        asked.workspace,
+        asked.paths,
+        owner=asked.owner or caller.name,
+        mode=asked.mode,
+        ttl_s=asked.ttl_s,
+        wait_s=asked.wait_s,
+        purpose=asked.purpose,
+        session=asked.session,
+    )
+
+
+async def declare(desk: Desk, wait: WaitBody, caller: Caller) -> dict[str, Any]:
+    """Declare the wait that a body, or a frame, names."""
+    return await desk.declare(wait.owner or caller.name, wait.on, wait.purpose, wait.ttl_s)
+
+
+async def _read(scope: Scope, receive: Receive) -> bytes:
+    return await read_body(scope, receive, BODY_MAX, BODY_ADVICE)
+
+
+async def _read_either(type_: type[Body], scope: Scope, receive: Receive) -> Body:
+    return read_either(type_, scope["query_string"], await _read(scope, receive))
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _reason(release: ReleaseBody, caller: Caller) -> str:
+    if not caller.may("admin"):
+        raise Refused(
+            "missing_scope",
+            f"the token {caller.name!r} lacks the scope 'admin', which force needs; with the lock's token it goes "
+            "without force",
+        )
+    if release.token is not None:
+        raise wrong(FieldError("token", "not with force=true; who has the token needs no force"))
+    if release.reason is None:
+        raise wrong(FieldError("reason", "required with force=true: what the holder is told"))
+    return release.reason

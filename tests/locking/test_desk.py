@@ -1,0 +1,417 @@
+"""Locks over a real bus and a log in memory, in virtual time: answers, leases, delays, faults, restarts."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from itertools import count
+from typing import Any
+
+import msgspec
+import pytest
+from buses import FaultyLog, until
+from virtual_time import VirtualClock, pass_time, run
+
+from herdr.app import build_bus
+from herdr.bus.bus import Bus
+from herdr.config import BusSection
+from herdr.errors import LogUnavailable, NotFound
+from herdr.locking.desk import Desk
+from herdr.locking.held import HeldLocks
+from herdr.locks.events import outcome_of
+from herdr.locks.lock import Lock
+from herdr.locks.naming import Naming
+from herdr.locks.refusals import Deadlock, Fenced, Locked
+from herdr.locks.table import Table
+from herdr.locks.views import Leased
+
+DELAY_S = 3.0
+
+
+class World:
+    def __init__(self, bus: Bus, desk: Desk, held: HeldLocks, log: FaultyLog, clock: VirtualClock) -> None:
+        self.bus, self.desk, self.held, self.log, self.clock = bus, desk, held, log, clock
+
+    async def lock(self, owner: str, *paths: str, **more: Any) -> Leased:
+        return await self.desk.lock("default", paths, owner=owner, **more)
+
+    def begin(self, owner: str, *paths: str, **more: Any) -> "asyncio.Task[Leased]":
+        return asyncio.create_task(self.lock(owner, *paths, **more))
+
+    async def in_line(self, number: int) -> None:
+        await until(lambda: len(self.held.table.waiters()) == number)
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """(Type, owner) of every lock event so far."""
+        return [
+            (e.type, _data(e.body).get("owner", "")) for e in self.log._events.values() if e.type.startswith("lock.")
+        ]
+
+    async def owners(self) -> list[str]:
+        return [lock["owner"] for lock in (await self.desk.listed(None, None, None))["locks"]]
+
+
+def _data(body: bytes) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.json.decode(body)["data"]
+    return data
+
+
+@contextlib.asynccontextmanager
+async def world_over(log: FaultyLog, clock: VirtualClock) -> AsyncIterator[World]:
+    """A gateway's locks over this log, as a process would start over it."""
+    held = HeldLocks(await log.load("lock"), clock, DELAY_S)
+    bus = await build_bus(log, BusSection(p2_per_s=0), (), clock, held)
+    await bus.start()
+    held.start(bus.publisher)
+    ids = count(log.head * 1000)
+    desk = Desk(held, Naming(dict), lambda: f"L{next(ids)}")
+    try:
+        yield World(bus, desk, held, log, clock)
+    finally:
+        log.fails = lambda: False
+        await held.stop()
+        await bus.stop()
+
+
+def play(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    clock = VirtualClock()
+
+    async def main() -> None:
+        async with world_over(FaultyLog(), clock) as world:
+            await story(world)
+
+    run(main(), clock)
+
+
+async def refused(attempt: Coroutine[Any, Any, Leased]) -> Locked:
+    with pytest.raises(Locked) as error:
+        await attempt
+    return error.value
+
+
+def test_a_lease_that_runs_out_keeps_others_off_a_moment_longer() -> None:
+    async def story(world: World) -> None:
+        first = await world.lock("a", "x.py", ttl_s=10)
+        await pass_time(10.5)
+        assert world.told == [("lock.granted", "a"), ("lock.expired", "a")]
+        late = await refused(world.lock("b", "x.py"))
+        assert late.conflicts[0]["state"] == "expired" and late.retry_after_s == 3
+        with pytest.raises(NotFound):
+            await world.desk.renew(first.lock, first.token)
+        with pytest.raises(NotFound):
+            await world.desk.release(first.lock, first.token)
+        await pass_time(DELAY_S)
+        assert await world.log.load("lock") == {}
+        second = await world.lock("b", "x.py")
+        assert second.token > first.token
+
+    play(story)
+
+
+def test_a_release_keeps_nobody_off() -> None:
+    async def story(world: World) -> None:
+        first = await world.lock("a", "x.py")
+        await world.desk.release(first.lock, first.token)
+        await world.lock("b", "x.py")
+        assert await world.owners() == ["b"]
+        assert first.lock not in world.held._timers and len(await world.log.load("lock")) == 1
+
+    play(story)
+
+
+def test_a_renewed_lease_runs_its_new_time() -> None:
+    async def story(world: World) -> None:
+        first = await world.lock("a", "x.py", ttl_s=10)
+        await pass_time(9)
+        again = await world.desk.renew(first.lock, first.token, 20)
+        assert (again.token, again.ttl_s) == (first.token, 20)
+        await pass_time(19.9)
+        assert await world.owners() == ["a"]
+        await pass_time(0.2)
+        assert await world.owners() == []
+
+    play(story)
+
+
+def test_who_asks_again_for_what_it_holds_extends_it() -> None:
+    async def story(world: World) -> None:
+        first = await world.lock("a", "src/", ttl_s=10)
+        await pass_time(8)
+        again = await world.lock("a", "src/deep/x.py", ttl_s=30)
+        assert (again.lock, again.token, again.paths) == (first.lock, first.token, first.paths)
+        await pass_time(29)
+        assert await world.owners() == ["a"]
+
+    play(story)
+
+
+def test_who_waits_gets_it_with_the_release() -> None:
+    async def story(world: World) -> None:
+        first = await world.lock("a", "x.py")
+        second, third = world.begin("b", "x.py", wait_s=50), world.begin("c", "x.py", wait_s=50)
+        await world.in_line(2)
+        listed = await world.desk.listed(None, None, None)
+        assert listed["locks"][0]["waiters"] == ["b", "c"]
+        assert [(w["owner"], w["blockers"]) for w in listed["waiting"]] == [("b", ["a"]), ("c", ["a", "b"])]
+        await world.desk.release(first.lock, first.token)
+        got = await second
+        assert not third.done()
+        await world.desk.release(got.lock, got.token)
+        assert (await third).token > got.token > first.token
+
+    play(story)
+
+
+def test_who_waits_too_long_is_told_who_holds_it() -> None:
+    async def story(world: World) -> None:
+        await world.lock("a", "x.py", purpose="rename")
+        before = world.clock.now
+        error = await refused(world.lock("b", "x.py", wait_s=7))
+        assert world.clock.now - before == pytest.approx(7, abs=0.01)
+        assert [(c["owner"], c["purpose"]) for c in error.conflicts] == [("a", "rename")]
+        assert world.held.table.waiters() == ()
+        assert "rename" in error.detail and "wait_s" in error.detail
+
+    play(story)
+
+
+def test_who_is_cancelled_leaves_the_line_and_lets_those_behind_pass() -> None:
+    async def story(world: World) -> None:
+        await world.lock("a", "x.py")
+        second = world.begin("b", "x.py", "y.py", wait_s=50)
+        await world.in_line(1)
+        third = world.begin("c", "y.py", wait_s=50)
+        await world.in_line(2)
+        second.cancel()
+        assert (await third).owner == "c"
+        assert world.held.table.waiters() == ()
+
+    play(story)
+
+
+def test_what_is_granted_to_one_that_has_just_gone_is_given_back() -> None:
+    async def story(world: World) -> None:
+        world.log.held = asyncio.Event()
+        asking = world.begin("a", "x.py")
+        await until(lambda: world.log.holds)  # decided, and not yet committed
+        asking.cancel()
+        await asyncio.wait([asking])
+        world.log.held.set()
+        await world.lock("b", "x.py")
+        assert world.told == [("lock.granted", "a"), ("lock.released", "a"), ("lock.granted", "b")]
+
+    play(story)
+
+
+def test_a_cycle_is_named_to_who_closes_it_and_to_the_others() -> None:
+    async def story(world: World) -> None:
+        await world.lock("a", "x.py")
+        await world.lock("b", "y.py")
+        waiting = world.begin("a", "y.py", wait_s=100)
+        await world.in_line(1)
+        with pytest.raises(Deadlock) as error:
+            await world.lock("b", "x.py", wait_s=100)
+        assert error.value.cycle == ["b", "a", "b"]
+        event = next(e for e in world.log._events.values() if e.type == "lock.deadlock")
+        assert _data(event.body) == {"cycle": ["b", "a", "b"], "closed_by": "b"}
+        assert [d.target for d in event.deliveries] == ["a"]
+        assert (await refused(world.lock("b", "x.py"))).conflicts  # without waiting it is only locked
+        waiting.cancel()
+
+    play(story)
+
+
+def test_declared_waits_count_and_end_by_themselves() -> None:
+    async def story(world: World) -> None:
+        await world.lock("b", "x.py", ttl_s=3000)
+        declared = await world.desk.declare("b", "a", "needs the report", 100)
+        with pytest.raises(Deadlock):
+            await world.lock("a", "x.py", wait_s=5)
+        again = await world.desk.declare("b", "a", None, 200)
+        assert again["wait"] == declared["wait"]
+        await pass_time(150)
+        with pytest.raises(Deadlock):
+            await world.lock("a", "x.py", wait_s=5)
+        await pass_time(60)
+        await refused(world.lock("a", "x.py", wait_s=5))
+        with pytest.raises(NotFound):
+            await world.desk.end_wait(declared["wait"])
+
+    play(story)
+
+
+def test_a_declared_wait_can_close_the_cycle() -> None:
+    async def story(world: World) -> None:
+        await world.lock("b", "x.py")
+        waiting = world.begin("a", "x.py", wait_s=50)
+        await world.in_line(1)
+        with pytest.raises(Deadlock) as error:
+            await world.desk.declare("b", "a", None, 100)
+        assert error.value.cycle == ["b", "a", "b"]
+        assert (await world.desk.listed(None, None, None))["waits"] == []
+        waiting.cancel()
+
+    play(story)
+
+
+def test_a_token_carried_by_a_call_renews_and_one_that_is_gone_is_refused() -> None:
+    async def story(world: World) -> None:
+        lease = await world.lock("a", "x.py", ttl_s=100)
+        await world.desk.carried([lease.token])
+        assert len(world.told) == 1  # fresh enough
+        await pass_time(50)
+        await world.desk.carried([lease.token])
+        await pass_time(99)
+        assert await world.owners() == ["a"]
+        await pass_time(2)
+        with pytest.raises(Fenced):
+            await world.desk.carried([lease.token])
+
+    play(story)
+
+
+def test_force_tells_the_holder_who_did_it_and_why() -> None:
+    async def story(world: World) -> None:
+        lease = await world.lock("a", "x.py")
+        await world.desk.force(lease.lock, "it hangs", "operator")
+        event = next(e for e in world.log._events.values() if e.type == "lock.released")
+        data = _data(event.body)
+        assert (data["reason"], data["by"], [d.target for d in event.deliveries]) == (
+            "it hangs",
+            "operator",
+            ["a"],
+        )
+        with pytest.raises(NotFound):
+            await world.desk.release(lease.lock, lease.token)
+
+    play(story)
+
+
+def test_a_wrong_token_changes_nothing() -> None:
+    async def story(world: World) -> None:
+        lease = await world.lock("a", "x.py")
+        for attempt in (
+            world.desk.release(lease.lock, lease.token + 1),
+            world.desk.renew(lease.lock, lease.token - 1),
+        ):
+            with pytest.raises(Fenced):
+                await attempt
+        assert await world.owners() == ["a"] and len(world.told) == 1
+
+    play(story)
+
+
+def test_nothing_is_granted_that_could_not_be_committed() -> None:
+    async def story(world: World) -> None:
+        world.log.fails = lambda: True
+        with pytest.raises(LogUnavailable):
+            await world.lock("a", "x.py")
+        world.log.fails = lambda: False
+        await pass_time(2)
+        assert world.bus.failure is None
+        assert (await world.lock("b", "x.py")).owner == "b"
+        assert world.told == [("lock.granted", "b")]
+
+    play(story)
+
+
+def test_an_expiry_that_the_log_does_not_take_comes_later() -> None:
+    async def story(world: World) -> None:
+        await world.lock("a", "x.py", ttl_s=10)
+        world.log.fails = lambda: True
+        await pass_time(30)
+        world.log.fails = lambda: False
+        await pass_time(5)
+        assert world.told == [("lock.granted", "a"), ("lock.expired", "a")]
+
+    play(story)
+
+
+def test_waiters_survive_a_commit_that_fails() -> None:
+    async def story(world: World) -> None:
+        first = await world.lock("a", "x.py")
+        waiting = world.begin("b", "x.py", wait_s=500)
+        await world.in_line(1)
+        world.log.fails = lambda: True
+        with pytest.raises(LogUnavailable):
+            await world.desk.release(first.lock, first.token)
+        world.log.fails = lambda: False
+        await pass_time(2)
+        assert world.bus.failure is None
+        assert not waiting.done() and await world.owners() == ["a"]
+        await world.desk.release(first.lock, first.token)
+        assert (await waiting).owner == "b"
+
+    play(story)
+
+
+def restarted(clock: VirtualClock, stories: Sequence[Callable[[World], Coroutine[Any, Any, None]]]) -> None:
+    """Play the stories over one log, with a restart between them."""
+
+    async def main() -> None:
+        log = FaultyLog()
+        for story in stories:
+            async with world_over(log, clock) as world:
+                await story(world)
+
+    run(main(), clock)
+
+
+def test_after_a_restart_leases_run_their_full_time_and_waiters_ask_anew() -> None:
+    clock = VirtualClock()
+    tokens: list[int] = []
+
+    async def before(world: World) -> None:
+        tokens.append((await world.lock("a", "x.py", ttl_s=100)).token)
+        waiting = world.begin("b", "x.py", wait_s=500)
+        await world.in_line(1)
+        await pass_time(90)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        clock.now += 10_000  # the gateway is away, or the wall clock jumps: no lease ends by it
+
+    async def after(world: World) -> None:
+        assert await world.owners() == ["a"] and world.held.table.waiters() == ()
+        await pass_time(99)
+        assert (await world.lock("a", "x.py", ttl_s=100)).token == tokens[0]
+        await pass_time(101)
+        assert await world.owners() == []
+
+    restarted(clock, [before, after])
+
+
+def test_the_delay_after_an_expiry_begins_anew_after_a_restart() -> None:
+    clock = VirtualClock()
+
+    async def before(world: World) -> None:
+        await world.lock("a", "x.py", ttl_s=10)
+        await pass_time(11)
+
+    async def after(world: World) -> None:
+        await refused(world.lock("b", "x.py"))
+        await pass_time(DELAY_S + 0.1)
+        await world.lock("b", "x.py")
+
+    restarted(clock, [before, after])
+
+
+def test_the_log_alone_gives_the_same_locks_as_the_stored_ones() -> None:
+    async def story(world: World) -> None:
+        leases = [await world.lock(f"o{n}", f"d{n}/", ttl_s=5 + n) for n in range(20)]
+        for lease in leases[::3]:
+            await world.desk.release(lease.lock, lease.token)
+        for lease in leases[1::3]:
+            await world.desk.renew(lease.lock, lease.token, 500)
+        await pass_time(15 + DELAY_S)
+        table = Table()
+        for event in world.log._events.values():
+            body = msgspec.json.encode(_data(event.body))
+            known = {lock.lock: lock for lock in table.held()}
+            if (outcome := outcome_of(event.type, body, event.seq, known)) is not None:
+                table.apply(outcome)
+        stored = [msgspec.json.decode(raw, type=Lock) for raw in (await world.log.load("lock")).values()]
+        kept = sorted((lock for lock in stored if not lock.expired), key=lambda lock: lock.token)
+        assert list(table.held()) == kept == list(world.held.table.held())
+        assert 0 < len(kept) < 20
+
+    play(story)
