@@ -46,10 +46,16 @@ def judge(gateway: Gateway, owner: str | None, wanted: str | None) -> Verdict:
     places = places_of(gateway, wanted, top)
     by_workspace, unchecked, outside = _sorted(places, names)
     questions = [*_about(by_workspace), *_about_git(places)]
-    found: list[Mapping[str, Any]] = []
-    for question in questions:
-        found += _ask(gateway, owner, question, unchecked)
-    return Verdict([c for c in found if c.get("state") != "waiting"], unchecked, outside)
+    found = [c for question in questions for c in _ask(gateway, owner, question, unchecked)]
+    held = [c for c in found if c.get("state") != "waiting"]
+    once = {_key(c): c for c in held}
+    return Verdict(list(once.values()), unchecked, outside)
+
+
+def _key(conflict: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Who switches the branch is in the way of HEAD and of the index; to say so once is enough."""
+    asked = conflict.get("asked")
+    return conflict.get("lock"), conflict.get("path"), "" if asked in OF_THE_COMMIT else asked
 
 
 def _sorted(places: Places, names: Sequence[bytes]) -> tuple[dict[str, list[str]], list[str], int]:

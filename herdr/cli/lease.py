@@ -46,8 +46,9 @@ class InTheWay(HerdrError):
     code = "locked"
 
     def __init__(self, conflicts: Sequence[Mapping[str, Any]], now_us: int) -> None:
-        super().__init__("\n".join(["others are in the way:", *conflict_lines(conflicts, now_us)]))
-        self.conflicts = conflicts
+        self.lines = list(conflict_lines(conflicts, now_us))
+        super().__init__("\n".join(["others are in the way:", *self.lines]))
+        self.owners = owners_of(conflicts)
 
 
 class Taking:
@@ -58,7 +59,7 @@ class Taking:
         self._body = body
         self._clock = clock
         self._say = say
-        self._said: object = None
+        self._said = ""
 
     def take(self, wait_s: float, sleep: Callable[[float], None] = time.sleep) -> Held:
         """Return the lock, waiting at most so long; raises HerdrError that says who is in the way."""
@@ -108,11 +109,12 @@ class Taking:
 
     def _say_once(self, problem: HerdrError, left_s: float) -> None:
         """Say what we wait for; again only when somebody else is in the way."""
-        who = owners_of(problem.conflicts) if isinstance(problem, InTheWay) else problem.code
+        who, why = problem.code, problem.detail
+        if isinstance(problem, InTheWay):
+            who, why = problem.owners, "; ".join(map(str.strip, problem.lines))
         if who != self._said:
             self._said = who
-            why = "; ".join(line.strip() for line in problem.detail.splitlines())
-            self._say(f"waiting up to {span(left_s)}: {why}")
+            self._say(f"waiting up to {span(round(left_s))}: {why}")
 
 
 class Lease:

@@ -200,7 +200,7 @@ class _Asking:
             answer.result().leave(self._ttl_s)
         elif self._exchange.ref is not None:
             ref = self._connection.claim(lambda frame, size: None)
-            pass
+            self._connection.post(cancel_frame(ref, self._exchange.ref))
             self._connection.release(ref)
 
     def _late(self, within_s: float) -> HerdrError:

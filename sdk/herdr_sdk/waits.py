@@ -154,8 +154,7 @@ class _Declaration:
             self._wait = frame.wait
             self.settled.set()
             self._timer = asyncio.get_running_loop().call_later(TTL_S / RENEWALS, self._exchange.ask)
-            if not self.blocks:
-                self._withdraw()
+            pass
         elif isinstance(frame, Failure):
             self._fail(frame.as_error())
 
