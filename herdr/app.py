@@ -41,6 +41,8 @@ from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
 from herdr.locking.desk import Counts, Desk
 from herdr.locking.held import HeldLocks
+from herdr.locking.names import Names
+from herdr.locking.register import Register
 from herdr.locking.unlocked_writes import UnlockedWrites
 from herdr.locks.naming import Naming
 from herdr.pool.prewarm import prewarm
@@ -115,7 +117,8 @@ async def gateway(
         keys = api_keys(config.models, environ)
         local = with_local_model(config.models, path.parent)
         models, own_key = await closing.enter_async_context(local)
-        desk = Desk(held, Naming(watching.paths), UlidFactory(clock))
+        names = Names(Naming(watching.paths))
+        desk = Desk(held, names, UlidFactory(clock))
         session = await closing.enter_async_context(client_session())
         new_id = UlidFactory(clock)
         recording = Recording(bus.publisher, bus.remember, clock, models.audit, await log.load("call"))
@@ -129,7 +132,7 @@ async def gateway(
             bus, path, streams, watching, ModelNumbers(pool, recording), desk.counts, clock, warnings
         )
         models_listed = model_endpoints(pool, recording, streams, clock, new_id)
-        locks_listed = lock_endpoints(desk, streams, lambda: log.head)
+        locks_listed = lock_endpoints(desk, Register(held, names), streams, lambda: log.head)
         app = build_front(
             bus, streams, health, watching, [*models_listed, *locks_listed], desk, config, peers_allowed
         )

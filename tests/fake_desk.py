@@ -13,7 +13,7 @@ SINCE, EXPIRES = "2026-03-02T09:15:04.120Z", "2026-03-02T09:16:04.120Z"
 
 
 class FakeDesk:
-    """Grants everything, unless told otherwise. Implements `herdr.web.lock_desk.Desk`."""
+    """Grants everything, unless told otherwise. Implements both protocols of `herdr.web.lock_desk`."""
 
     def __init__(self) -> None:
         self.said: list[tuple[Any, ...]] = []
@@ -94,11 +94,11 @@ class FakeDesk:
         self._note("listed", workspace, path, owner)
         return {"locks": [], "waiting": [], "waits": []}
 
-    def one(self, lock: str) -> dict[str, Any]:
+    async def one(self, lock: str) -> dict[str, Any]:
         self._note("one", lock)
         return {"lock": lock}
 
-    def waits(self) -> list[dict[str, Any]]:
+    async def waits(self) -> list[dict[str, Any]]:
         self._note("waits")
         return []
 

@@ -23,10 +23,17 @@ PURE = {
     *(f"bus.{name}" for name in ("classify", "route", "rulebook", "cursor", "select", "page", "decide")),
     *(f"bus.{name}" for name in ("debounce", "rate_limit", "overflow", "lanes", "recent_ids", "rates")),
     *(f"bus.{name}" for name in ("envelope", "versions", "tail", "targets", "undelivered", "intake")),
-    *(f"web.{name}" for name in ("sse", "query", "drafts", "frames", "problems")),
+    *(
+        f"web.{name}"
+        for name in ("sse", "query", "drafts", "frames", "problems", "lock_bodies", "lock_answers")
+    ),
     *(f"context.watch.{name}" for name in ("changes", "report", "window", "pace")),
-    *(f"locks.{name}" for name in ("lock", "refusals", "overlap", "index", "paths", "table", "events", "views")),
-    *(f"locks.{name}" for name in ("leases", "unlocked")),
+    *(
+        f"locks.{name}"
+        for name in ("lock", "refusals", "overlap", "index", "paths", "table", "state", "line")
+    ),
+    *(f"locks.{name}" for name in ("graph", "claims", "blockers", "journal", "relation", "waits", "events")),
+    *(f"locks.{name}" for name in ("views", "leases", "unlocked", "evidence")),
     *(f"pool.{name}" for name in ("request", "chunk", "failures", "names", "numbers", "records", "turns")),
     *(f"pool.{name}" for name in ("billing", "canonical", "chain", "identity", "joins")),
     *(f"pool.{name}" for name in ("schedule", "shares", "slots", "spill", "standing", "waiting", "plan")),

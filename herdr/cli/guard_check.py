@@ -48,8 +48,8 @@ def judge(gateway: Gateway, owner: str | None, wanted: str | None) -> Verdict:
     questions = [*_about(by_workspace), *_about_git(places)]
     found = [c for question in questions for c in _ask(gateway, owner, question, unchecked)]
     held = [c for c in found if c.get("state") != "waiting"]
-    once = {_key(c): c for c in held}
-    return Verdict(list(once.values()), unchecked, outside)
+    once = {_key(c): c for c in reversed(held)}  # the first of its kind stays
+    return Verdict(list(once.values())[::-1], unchecked, outside)
 
 
 def _key(conflict: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -8,11 +8,11 @@ from typing import Any
 from herdr.errors import HerdrError, NotFound
 from herdr.event import Lane
 from herdr.locking.held import HeldLocks
-from herdr.locks.lock import Answer, Ask, Cycle, Denied, Held, Lock, Mode, Name, Ruling, Wait
-from herdr.locks.naming import Naming
+from herdr.locking.names import Names
+from herdr.locks.lock import Answer, Ask, Cycle, Denied, Held, Lock, Mode, Outcome, Ruling, Wait
 from herdr.locks.refusals import Fenced
 from herdr.locks.table import Table
-from herdr.locks.views import Leased, conflicts, leased, line_view, lock_view, refusal, wait_view
+from herdr.locks.views import Leased, leased, refusal, wait_view
 
 CARRIED_BELOW = 0.75
 """Of a lease: a call with its token renews what is further spent, so that a thousand calls a second do not
@@ -54,7 +54,7 @@ class Counts:
 class Desk:
     """Where requests become decisions; every error says who, why, until when and what to do."""
 
-    def __init__(self, held: HeldLocks, naming: Naming, new_id: Callable[[], str]) -> None:
+    def __init__(self, held: HeldLocks, naming: Names, new_id: Callable[[], str]) -> None:
         self.counts = Counts(held.table)
         self._held = held
         self._table = held.table
@@ -79,7 +79,7 @@ class Desk:
         Raises Locked, Deadlock, TooMany, InvalidInput, NotFound or LogUnavailable. Whoever is cancelled while
         waiting leaves the line, and what was granted in that moment is given back.
         """
-        shown, names = await self._names(workspace, paths, mode)
+        shown, names = await self._naming.names(workspace, paths, mode)
         ask = Ask(self._new_id(), owner, names, shown, ttl_s, mode, workspace, purpose, session, wait_s > 0)
         asked = self._held.expect(ask.lock, wait_s)
         try:
@@ -108,54 +108,16 @@ class Desk:
 
     async def carried(self, tokens: Sequence[int]) -> None:
         """Renew the leases whose tokens a call carries. Raises Fenced when one is not held any more."""
-        for token in tokens:
-            lock = self._held.by_token(token)
-            if lock is None:
-                raise Fenced(
-                    f"no lock with the token {token} is held any more: its lease ran out, or it was released. "
-                    "Nothing of this call was done; lock again, and look at what changed meanwhile"
-                )
-            if self._held.left_s(lock.lock) < CARRIED_BELOW * lock.ttl_s:
-                await self.renew(lock.lock, token)
 
-    async def check(
-        self, workspace: str, paths: Sequence[str], owner: str | None, mode: Mode = "write"
-    ) -> list[dict[str, Any]]:
-        """Return what keeps `owner` (None: anybody) from locking the paths now; grants nothing."""
-        shown, names = await self._names(workspace, paths, mode)
-        found = self._table.conflicts(Ask("", owner or "", names, shown, 1.0, mode, workspace))
-        return conflicts(found, self._held.expires_us)
+        def decide(seq: int, _now_us: int) -> Ruling:
+            outcomes: list[Outcome] = []
+            for lock in [self._by_token(token) for token in tokens]:
+                if self._held.left_s(lock.lock) < CARRIED_BELOW * lock.ttl_s:
+                    ruling = self._table.renew(lock.lock, lock.token, None, seq + len(outcomes))
+                    outcomes.extend(ruling.outcomes)
+            return Ruling(tuple(outcomes))
 
-    async def listed(self, workspace: str | None, path: str | None, owner: str | None) -> dict[str, Any]:
-        """Return the locks, who stands in line, and the declared waits.
-
-        `path`: only locks that overlap it. Raises NotFound, InvalidInput.
-        """
-        if path is None:
-            locks: Sequence[Lock] = [
-                lock for lock in self._table.held() if workspace in (None, lock.workspace)
-            ]
-        else:
-            _, names = await self._names(workspace or "default", [path], "write")
-            locks = [lock for lock in self._table.find(names) if not lock.expired]
-        shown = [self._shown(lock) for lock in locks if owner in (None, lock.owner)]
-        waiting = [
-            line_view(waiter, self._table.blockers_of(waiter.key))
-            for waiter in self._table.waiters()
-            if workspace in (None, waiter.ask.workspace) and owner in (None, waiter.owner)
-        ]
-        return {"locks": shown, "waiting": waiting, "waits": self.waits()}
-
-    def one(self, lock: str) -> dict[str, Any]:
-        """Return one lock. Raises NotFound."""
-        found = self._table.get(lock)
-        if found is None or found.expired:
-            raise NotFound(f"no lock {lock[:64]!r} is held: it ended, or never was", "unknown_lock")
-        return self._shown(found)
-
-    def waits(self) -> list[dict[str, Any]]:
-        """Return the declared waits."""
-        return [wait_view(wait, self._held.expires_us(wait.wait)) for wait in self._table.waits()]
+        await self._held.decide(decide, Lane.P0)
 
     async def declare(self, owner: str, on: str, purpose: str | None, ttl_s: float) -> dict[str, Any]:
         """Declare that `owner` waits for `on`, for at most `ttl_s` seconds. Raises Deadlock, TooMany."""
@@ -173,21 +135,21 @@ class Desk:
         found = declared[-1]
         if not isinstance(found, Wait):
             raise self._refusal(found)
-        self._held.begin_wait(found.wait, ttl_s)
+        self._held.timers.begin(found.wait, "wait", ttl_s)
         return wait_view(found, self._held.expires_us(found.wait))
 
     async def end_wait(self, wait: str) -> None:
         """End a declared wait. Raises NotFound."""
 
-        def decide(_seq: int, _now_us: int) -> Ruling:
+        def decide(seq: int, now_us: int) -> Ruling:
             if self._table.withdraw_wait(wait) is None:
                 raise NotFound(
                     f"nobody waits under {wait[:64]!r}: it has ended, or never was", "unknown_wait"
                 )
-            return Ruling()
+            return self._table.promote(seq, now_us)  # who stood behind it in a line may pass now
 
         await self._held.decide(decide, Lane.P0)
-        self._held.end_wait(wait)
+        self._held.timers.end(wait)
 
     async def end_wait_of(self, owner: str, on: str) -> None:
         """End the wait of one owner for another. Raises NotFound."""
@@ -197,14 +159,6 @@ class Desk:
         await self.end_wait(wait.wait)
 
     # -------------------------------------------------------------------------------------------------
-
-    async def _names(
-        self, workspace: str, paths: Sequence[str], mode: Mode
-    ) -> tuple[tuple[str, ...], tuple[Name, ...]]:
-        if self._naming.needs_disk:
-            # A network file system can take its time, and nobody else is to wait for it
-            return await asyncio.to_thread(self._naming.names, workspace, paths, mode)
-        return self._naming.names(workspace, paths, mode)
 
     async def _answer(self, ask: Ask, asked: "asyncio.Future[Answer]", wait_s: float) -> Answer:
         await self._held.decide(lambda seq, now_us: self._table.ask(ask, seq, now_us), Lane.P1)
@@ -242,5 +196,11 @@ class Desk:
         self.counts.refused(answer)
         return refusal(answer, self._held.expires_us, self._held.left_s)
 
-    def _shown(self, lock: Lock) -> dict[str, Any]:
-        return lock_view(lock, self._table.waiters_of(lock.lock), self._held.expires_us(lock.lock))
+    def _by_token(self, token: int) -> Lock:
+        lock = self._held.by_token(token)
+        if lock is None:
+            raise Fenced(
+                f"no lock with the token {token} is held any more: its lease ran out, or it was released. "
+                "Nothing of this call was done; lock again, and look at what changed meanwhile"
+            )
+        return lock

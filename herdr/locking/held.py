@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ RETRY_S = 1.0  # until an expiry that the log did not take is tried again
 
 Decide = Callable[[int, int], Ruling]
 """A decision of the table, given the next `seq` and the batch's wall clock in microseconds."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger("herdr.locks")
 _encode = msgspec.json.Encoder().encode
@@ -52,18 +54,19 @@ class HeldLocks:
         self._tokens: dict[int, str] = {}
         self._clock = clock
         self._delay_s = delay_s
-        self._timers = Timers(clock, self._run_out)
+        self.timers = Timers(clock, self._run_out)
+        """When leases, delays and declared waits run out."""
         self._publisher: Publisher
         self.reload(stored)
 
     def start(self, publisher: Publisher) -> None:
         """Begin to let leases run out."""
         self._publisher = publisher
-        self._timers.start()
+        self.timers.start()
 
     async def stop(self) -> None:
         """Stop the timers; what is held stays held, and runs its full time after the next start."""
-        await self._timers.stop()
+        await self.timers.stop()
 
     # --- state that errands change ------------------------------------------------------------------
 
@@ -107,20 +110,27 @@ class HeldLocks:
         ruling: Ruling = await self._publisher.decide(partial(self._rule, decide, touches), lane)
         return ruling
 
+    async def look(self, at: Callable[[], T]) -> T:
+        """Return what is seen between two commits: nothing that a crash could still take back.
+
+        Raises what `at` raises, or LogUnavailable.
+        """
+        seen: T = await self._publisher.decide(lambda _seq, _now_us: Ruled(answer=at()), Lane.P0)
+        return seen
+
     def _rule(self, decide: Decide, touches: str | None, seq: int, now_us: int) -> Ruled:
         ruling = decide(seq, now_us)
         events = [self._event(event_of(outcome), outcome.lock) for outcome in ruling.outcomes]
         for _, answer in ruling.answers:
             if isinstance(answer, Cycle):
-                events.append(self._event(deadlock_event(answer.owners), None))
+                told = deadlock_event(answer.owners)
+                events.append(self._publisher.own_event(told.type, told.data, to=told.to, lane=Lane.P0))
         changed = dict.fromkeys(outcome.lock.lock for outcome in ruling.outcomes)
         if touches is not None:
             changed[touches] = None
         return Ruled(events, [self._put(lock) for lock in changed], ruling, partial(self._committed, ruling))
 
-    def _event(self, told: Told, lock: Lock | None) -> Event:
-        if lock is None:
-            return self._publisher.own_event(told.type, told.data, to=told.to)
+    def _event(self, told: Told, lock: Lock) -> Event:
         subject = lock.paths[0] if len(lock.paths) == 1 else None
         return self._publisher.own_event(
             told.type,
@@ -139,7 +149,7 @@ class HeldLocks:
         for outcome in ruling.outcomes:
             kept = self.table.get(outcome.lock.lock)
             if kept is None:
-                self._timers.end(outcome.lock.lock)
+                self.timers.end(outcome.lock.lock)
                 self._tokens.pop(outcome.lock.token, None)
             else:
                 self._tokens[kept.token] = kept.lock
@@ -159,23 +169,15 @@ class HeldLocks:
         """Return how many seconds a lease, a delay, a wait in line or a declared wait has left."""
         if (asked := self._asked.get(key)) is not None:
             return max(0.0, asked.until - self._clock.monotonic())
-        if key not in self._timers and (lock := self.table.get(key)) is not None:
+        if key not in self.timers and (lock := self.table.get(key)) is not None:
             return lock.ttl_s  # its commit is under way
-        return self._timers.left_s(key)
-
-    def begin_wait(self, wait: str, ttl_s: float) -> None:
-        """Let a declared wait end by itself after that many seconds."""
-        self._timers.begin(wait, "wait", ttl_s)
-
-    def end_wait(self, wait: str) -> None:
-        """Stop the timer of a declared wait that has ended."""
-        self._timers.end(wait)
+        return self.timers.left_s(key)
 
     def _arm(self, lock: Lock) -> None:
         if lock.expired:
-            self._timers.begin(lock.lock, "delay", self._delay_s)
+            self.timers.begin(lock.lock, "delay", self._delay_s)
         else:
-            self._timers.begin(lock.lock, "lease", lock.ttl_s, lock.renewed)
+            self.timers.begin(lock.lock, "lease", lock.ttl_s, lock.renewed)
 
     async def _run_out(self, timer: Timer) -> None:
         key = timer.key
@@ -192,5 +194,5 @@ class HeldLocks:
             await self.decide(decide, Lane.P0, touches=key if timer.kind == "delay" else None)
         except HerdrError as error:  # a disk that is full; the lock only stays longer than it had to
             _log.warning("the end of %s waits for the log: %s", key, error.detail)
-            if key not in self._timers:
-                self._timers.begin(key, timer.kind, RETRY_S, timer.saw)
+            if key not in self.timers:
+                self.timers.begin(key, timer.kind, RETRY_S, timer.saw)

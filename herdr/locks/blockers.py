@@ -1,11 +1,13 @@
 """What is in the way of a request, as its owner is told. Pure."""
 
 from collections.abc import Container, Iterator
+from typing import Literal
 
 from herdr.locks.claims import Claim, Claims
-from herdr.locks.line import Line
-from herdr.locks.lock import Blocker, Lock
+from herdr.locks.line import Line, Waiter
+from herdr.locks.lock import Blocker, Lock, Name
 
+Kind = Literal["held", "expired", "waiting"]
 BLOCKERS_MAX = 20  # enough to see what is going on; a request for ** can collide with thousands
 
 
@@ -24,8 +26,11 @@ def blockers(held: Claims[Lock], line: Line, claim: Claim, waiters: Container[st
 
 def _in_way(held: Claims[Lock], line: Line, claim: Claim, waiters: Container[str]) -> Iterator[Blocker]:
     for key, lock, has, asked in held.against(claim):
-        kind = "expired" if lock.expired else "held"
-        yield Blocker(key, has.shown, asked.shown, lock.owner, lock.purpose, lock.since_us, kind)
-    for key, other, has, asked in line.against(claim):
+        yield _blocker(key, lock, has, asked, "expired" if lock.expired else "held")
+    for key, waiter, has, asked in line.against(claim):
         if key in waiters:
-            yield Blocker(key, has.shown, asked.shown, other.owner, other.purpose, other.since_us, "waiting")
+            yield _blocker(key, waiter, has, asked, "waiting")
+
+
+def _blocker(key: str, who: Lock | Waiter, has: Name, asked: Name, kind: Kind) -> Blocker:
+    return Blocker(key, has.shown, asked.shown, who.owner, who.purpose, who.since_us, kind)

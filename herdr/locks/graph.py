@@ -58,10 +58,9 @@ class Graph:
         passed = {key for key in rivals if self._line[key].owner in upstream}
         return rivals - passed, passed
 
-    def join(self, waiter: Waiter) -> None:
-        """Let a waiter stand in line, and others pass each other where that would end in a cycle."""
+    def join(self, waiter: Waiter, locks: Set[str]) -> None:
+        """Let a waiter stand in line for locks, and others pass each other where that would end in a cycle."""
         behind, passed = self.rivals(waiter)
-        locks = {overlap.key for overlap in self._held.against(waiter)}
         self._line.join(waiter, behind | locks, passed)
         self.untangle(waiter.owner)
 

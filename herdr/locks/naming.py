@@ -28,13 +28,16 @@ class _Space(NamedTuple):
     name: str
     root: str
     """Real path; the folder need not be there now."""
+    parts: tuple[str, ...]
+    """The same, cut."""
     fold: bool
 
-    def within(self, full: str) -> tuple[str, ...] | None:
-        """Return an absolute path's segments from the root on; None when it is not in there."""
-        parts, base = Path(full).parts, Path(self.root).parts
-        inside = _letters(parts[: len(base)], self.fold) == _letters(base, self.fold)
-        return _letters(parts[len(base) :], False) if inside else None
+    def within(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return what an absolute path's segments are from the root on; None when it is not in there."""
+        base = parts[: len(self.parts)]
+        if base == self.parts or (self.fold and _letters(base, True) == _letters(self.parts, True)):
+            return _letters(parts[len(base) :], self.fold)
+        return None
 
 
 class Naming:
@@ -50,6 +53,14 @@ class Naming:
         self._roots = roots
         self._blind = blind
         self._folds: dict[str, bool] = {}
+        self._folding: frozenset[str] = frozenset()
+
+    def plain(self, workspace: str, path: str) -> Name:
+        """Return the name of a path as watchers have it: real, and no pattern. Does not look at the disk.
+
+        Whether letters count without case is known once `names` was called for any workspace.
+        """
+        return Name(workspace, _letters(path.split("/"), workspace in self._folding), (), path)
 
     @property
     def needs_disk(self) -> bool:
@@ -97,7 +108,9 @@ class Naming:
             )
         found = {name: os.path.realpath(root) for name, root in roots.items()}
         self._folds = {root: fold for root, fold in self._folds.items() if root in found.values()}
-        return {name: _Space(name, root, self._fold(root)) for name, root in found.items()}
+        spaces = {n: _Space(n, root, Path(root).parts, self._fold(root)) for n, root in found.items()}
+        self._folding = frozenset(space.name for space in spaces.values() if space.fold)
+        return spaces
 
     def _fold(self, root: str) -> bool:
         known = self._folds.get(root)
@@ -138,7 +151,7 @@ def _follow(requested: Requested, home: _Space, literal: tuple[str, ...], disk: 
         trail = disk.follow(home.root, literal)
     except LinkLoop as loop:
         raise InvalidInput(f"the path {_said(requested)} {loop.detail}", "bad_path") from None
-    if home.within(trail.names[-1]) is None:
+    if home.within(Path(trail.names[-1]).parts) is None:
         raise InvalidInput(
             f"the path {_said(requested)} leads out of the workspace through a symbolic link; only what lies "
             "in the workspace can be locked in it",
@@ -153,11 +166,10 @@ def _said(requested: Requested) -> str:
 
 
 def _placed(shown: str, trail: Trail, rest: tuple[str, ...], spaces: Mapping[str, _Space]) -> Iterator[Name]:
-    for full in trail.names:
+    for parts in (Path(full).parts for full in trail.names):
         for space in spaces.values():
-            segments = space.within(full)
-            if segments is not None:
-                literal = _letters(segments, space.fold)
+            literal = space.within(parts)
+            if literal is not None:
                 yield Name(space.name, literal, _letters(rest, space.fold), shown)
     if trail.shared is not None and not rest:
         device, inode = trail.shared
@@ -186,9 +198,9 @@ def _covered(
         yield workspace, ()
         return
     for space in spaces.values():
-        segments = space.within(tree.top)
-        if segments is not None:
-            yield space.name, _letters(segments, space.fold)
+        literal = space.within(Path(tree.top).parts)
+        if literal is not None:
+            yield space.name, literal
         elif find_work_tree(space.root) == tree:
             yield space.name, ()
 

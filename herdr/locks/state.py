@@ -69,7 +69,7 @@ class State:
             self._held.put(lock.lock, lock)
         for waiter in waiting:
             if waiter.key not in self._held:
-                self._graph.join(waiter)
+                self._graph.join(waiter, {overlap.key for overlap in self._held.against(waiter)})
         self.keep()
 
     def changed(self) -> tuple[str, ...]:

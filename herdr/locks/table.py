@@ -10,7 +10,7 @@ shown to people. Changes are tentative until `keep`.
 
 from herdr.errors import NotFound
 from herdr.locks.blockers import blockers
-from herdr.locks.claims import Claims
+from herdr.locks.claims import Claims, collide
 from herdr.locks.line import Waiter
 from herdr.locks.lock import (
     Answer,
@@ -190,10 +190,8 @@ class Table(State):
         answer: Answer
         if found:
             answer = self._queue(ask, draft.now_us) if ask.waits else Denied(found)
-        elif self._is_full(more=len(passed)):
-            answer = Full("locks")
         else:
-            answer = Held(self._grant(ask, draft))
+            answer = self._full(in_way=len(passed)) or Held(self._grant(ask, draft))
         draft.answer(ask.lock, answer)
 
     def _queue(self, ask: Ask, now_us: int) -> Answer:
@@ -201,17 +199,20 @@ class Table(State):
         cycle = self._graph.cycle(ask.owner, {lock.owner for lock in locks.values() if not lock.expired})
         if cycle is not None:
             return Cycle(cycle)
-        if len(self._line) >= self._waiters_max or self._is_full(more=len(locks) + len(self._line)):
+        if len(self._line) >= self._waiters_max:
             return Full("waiters")
+        full = self._full(in_way=len(locks) + len(self._line))
+        if full is not None:
+            return full
         self._came += 1
-        self._graph.join(Waiter(ask, now_us, self._came))
+        self._graph.join(Waiter(ask, now_us, self._came), locks.keys())
         return Queued(self.blockers_of(ask.lock))
 
-    def _is_full(self, more: int) -> bool:
-        """Tell whether there is no room for one more lock, which `more` is in the way of or which is for more."""
-        return (
-            len(self._held) + len(self._line) >= self._locks_max or len(self._line.in_way) + more > IN_WAY_MAX
-        )
+    def _full(self, in_way: int) -> Full | None:
+        """Return which bound one more lock or waiter would exceed, by which so much more is in somebody's way."""
+        if len(self._held) + len(self._line) >= self._locks_max:  # who waits has its place
+            return Full("locks")
+        return Full("waiters") if len(self._line.in_way) + in_way > IN_WAY_MAX else None
 
     def _grant(self, ask: Ask, draft: Draft) -> Lock:
         lock = Lock(
@@ -269,8 +270,8 @@ class Table(State):
             )
         if token is not None and token != held.token:
             raise Fenced(
-                f"{token} is not the token of lock {lock}: its grant said which; "
-                "whoever does not know it cannot renew or release the lock"
+                f"{token} is not the token of lock {lock}; send the one that came with its grant, "
+                "or ask for the paths again if the lock was somebody else's"
             )
         return held
 
@@ -282,12 +283,13 @@ def covering(held: Claims[Lock], ask: Ask) -> Lock | None:
     names = set(ask.names)
     covered: dict[str, set[Name]] = {}
     for key, lock, has, asked in held.overlapping(ask.names):
-        if (
-            lock.owner == ask.owner
-            and not lock.expired
-            and lock.mode in (ask.mode, "write")
-            and covers(has, asked)
-        ):
+        if collide(lock, ask):  # then none of the owner's own can hold that: no need to look through all
+            return None
+        if lock.owner == ask.owner and _holds(lock, ask) and covers(has, asked):
             covered.setdefault(key, set()).add(asked)
     full = [held[key] for key, found in covered.items() if found == names]
     return min(full, key=lambda lock: lock.token, default=None)
+
+
+def _holds(lock: Lock, ask: Ask) -> bool:
+    return lock.mode in (ask.mode, "write") and not lock.expired

@@ -12,13 +12,16 @@ What is settled without a finding, beside that:
   watcher only saw it late. A write from before the lock that nobody reported is found, on purpose: the holder
   may have read the file before it.
 
+Where a file has several names (links, workspaces within each other), a holder's report of one of them counts
+for all that its lock knows of, and a sighting only in the workspace that the lock was taken in.
+
 A source is the holder when it is equal to the lock's `owner`. Whoever reports only after giving the lock back
 cannot be told from one who wrote after it; so report first.
 """
 
 import heapq
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from herdr.locks.evidence import GONE, TOLD_MAX, WINDOW_S, Finds, Found, Key, Pending, Report, Reports, State
@@ -75,7 +78,7 @@ class Unlocked:
         found = self._finds.get(key, state, now)
         expected = found is not None and (found.current or not found.seen)
         pending = self._move_on(key, state)
-        holders = self._holders(workspace, path)
+        holders = [lock for lock in self._holders(workspace, path) if lock.workspace == workspace]
         if not holders:
             return
         lock = holders[0]
@@ -101,8 +104,9 @@ class Unlocked:
         pending = self._pending.get(key)
         settled = pending is not None and pending.settle(source, state)
         if not holders or any(lock.owner == source for lock in holders):
-            self._reports.add(key, Report(state, now, _ids(holders)))
-            self._move_on(key, state)
+            for same in (key, *_other_names(key, holders[:LOCKS])):
+                self._move_on(same, state).settle(source, state)
+                self._reports.add(same, Report(state, now, _ids(holders)))
         elif late or settled:
             return
         elif state is None:
@@ -221,6 +225,18 @@ class Unlocked:
 
 def _key(workspace: str, path: str) -> Key:
     return workspace, path if path.isascii() else unicodedata.normalize("NFC", path)
+
+
+def _other_names(key: Key, holders: Sequence[Lock]) -> Iterator[Key]:
+    """Yield what else the path is called, as far as locks over it know."""
+    path = tuple(key[1].split("/"))
+    for lock in holders:
+        for name in lock.names:
+            beyond = path[len(name.literal) :]
+            if name.space == key[0] and name.literal + beyond == path and (name.rest or not beyond):
+                for other in lock.names:
+                    if other.shown == name.shown and other.rest == name.rest and other != name:
+                        yield other.space, "/".join(other.literal + beyond)
 
 
 def _ids(holders: Sequence[Lock]) -> frozenset[str]:

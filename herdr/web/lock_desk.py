@@ -47,24 +47,6 @@ class Desk(Protocol):
         """Renew the leases with these tokens; raises Fenced when one of them is not held any more."""
         ...
 
-    async def check(
-        self, workspace: str, paths: Sequence[str], owner: str | None, mode: Mode
-    ) -> list[dict[str, Any]]:
-        """Return what is in the way of a lock, without asking for it."""
-        ...
-
-    async def listed(self, workspace: str | None, path: str | None, owner: str | None) -> dict[str, Any]:
-        """Return `locks`, `waiting` and `waits`, ready to encode; None: all of them."""
-        ...
-
-    def one(self, lock: str) -> dict[str, Any]:
-        """Return one lock; raises NotFound."""
-        ...
-
-    def waits(self) -> list[dict[str, Any]]:
-        """Return the declared waits."""
-        ...
-
     async def declare(self, owner: str, on: str, purpose: str | None, ttl_s: float) -> dict[str, Any]:
         """Note that an owner waits for another's result; raises Deadlock, TooMany."""
         ...
@@ -75,4 +57,26 @@ class Desk(Protocol):
 
     async def end_wait_of(self, owner: str, on: str) -> None:
         """End the declared wait of an owner for another; raises NotFound."""
+        ...
+
+
+class Register(Protocol):
+    """Shows the locks and waits. Everything may raise LogUnavailable."""
+
+    async def check(
+        self, workspace: str, paths: Sequence[str], owner: str | None, mode: Mode
+    ) -> list[dict[str, Any]]:
+        """Return what is in the way of a lock, without asking for it."""
+        ...
+
+    async def listed(self, workspace: str | None, path: str | None, owner: str | None) -> dict[str, Any]:
+        """Return `locks`, `waiting` and `waits`, ready to encode; None: all of them."""
+        ...
+
+    async def one(self, lock: str) -> dict[str, Any]:
+        """Return one lock; raises NotFound."""
+        ...
+
+    async def waits(self) -> list[dict[str, Any]]:
+        """Return the declared waits."""
         ...

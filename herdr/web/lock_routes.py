@@ -5,7 +5,7 @@ from collections.abc import Callable
 from herdr.locks.views import Leased
 from herdr.web.lock_answers import Checked, HeldLock, LockList, WaitDeclared, WaitList
 from herdr.web.lock_bodies import CheckBody, EndWaitBody, LockBody, ReleaseBody, RenewBody, WaitBody
-from herdr.web.lock_desk import Desk
+from herdr.web.lock_desk import Desk, Register
 from herdr.web.locks_api import LocksApi, WaitsApi
 from herdr.web.streams import Streams
 from herdr.web.surface import LOCKS, Endpoint
@@ -24,9 +24,11 @@ WAIT = {201: "the wait, new or extended", 409: "it would never end (`cycle`)", 5
 UNKNOWN_WAIT = {404: "no such wait is declared"}
 
 
-def lock_endpoints(desk: Desk, streams: Streams, head: Callable[[], int]) -> list[Endpoint]:
+def lock_endpoints(
+    desk: Desk, register: Register, streams: Streams, head: Callable[[], int]
+) -> list[Endpoint]:
     """Return the HTTP endpoints of locks and waits; `head`: the newest `seq` of the log."""
-    locks, waits = LocksApi(desk, streams, head), WaitsApi(desk)
+    locks, waits = LocksApi(desk, register, streams, head), WaitsApi(desk, register)
     one, wait = "/v1/locks/{lock}", "/v1/waits/{wait}"
     return [
         Endpoint("POST", "/v1/locks", LOCKS, locks.lock, "Lock paths, all or none", LockBody, Leased, LOCK),

@@ -24,7 +24,7 @@ from herdr.web.lock_bodies import (
     read_query_as,
     wrong,
 )
-from herdr.web.lock_desk import CLOSED, Desk
+from herdr.web.lock_desk import CLOSED, Desk, Register
 from herdr.web.problems import Refused
 from herdr.web.streams import Streams
 
@@ -35,9 +35,10 @@ _NO_TOKEN = FieldError("token", "required: the number that came with the lock, i
 class LocksApi:
     """The handlers of `/v1/locks`."""
 
-    def __init__(self, desk: Desk, streams: Streams, head: Callable[[], int]) -> None:
+    def __init__(self, desk: Desk, register: Register, streams: Streams, head: Callable[[], int]) -> None:
         """`head`: the newest `seq` of the log, by which new locks are told from those that were extended."""
         self._desk = desk
+        self._register = register
         self._streams = streams
         self._head = head
 
@@ -53,11 +54,11 @@ class LocksApi:
     async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with what is held, who stands in line, and the declared waits."""
         query = read_query_as(ListQuery, scope["query_string"])
-        await respond_json(send, 200, await self._desk.listed(query.workspace, query.path, query.owner))
+        await respond_json(send, 200, await self._register.listed(query.workspace, query.path, query.owner))
 
     async def get(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with one lock."""
-        await respond_json(send, 200, self._desk.one(scope["path_params"]["lock"]))
+        await respond_json(send, 200, await self._register.one(scope["path_params"]["lock"]))
 
     async def renew(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Begin a lease anew."""
@@ -84,7 +85,7 @@ class LocksApi:
     async def check(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with what is in the way of a lock; nothing is locked."""
         asked = read_body_as(CheckBody, await _read(scope, receive))
-        conflicts = await self._desk.check(asked.workspace, asked.paths, asked.owner, asked.mode)
+        conflicts = await self._register.check(asked.workspace, asked.paths, asked.owner, asked.mode)
         await respond_json(send, 200, {"conflicts": conflicts})
 
     async def _stand_in_line(self, asked: LockBody, caller: Caller, receive: Receive) -> Leased:
@@ -121,8 +122,9 @@ class LocksApi:
 class WaitsApi:
     """The handlers of `/v1/waits`."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, register: Register) -> None:
         self._desk = desk
+        self._register = register
 
     async def declare(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Note that an owner waits for another's result."""
@@ -131,7 +133,7 @@ class WaitsApi:
 
     async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the declared waits."""
-        await respond_json(send, 200, {"waits": self._desk.waits()})
+        await respond_json(send, 200, {"waits": await self._register.waits()})
 
     async def end(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """End a wait by its id."""

@@ -94,3 +94,10 @@ class Exchange:
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
+
+
+def tell(connection: Connection, write: Callable[[int], bytes]) -> None:
+    """Send a frame whose answer nobody needs; without a socket there is nobody to tell."""
+    ref = connection.claim(lambda frame, size: None)
+    connection.post(write(ref))
+    connection.release(ref)

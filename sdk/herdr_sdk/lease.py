@@ -10,8 +10,17 @@ from typing import NamedTuple
 
 from herdr_sdk.connection import Connection
 from herdr_sdk.errors import HerdrError, LockLost
-from herdr_sdk.exchange import Exchange
-from herdr_sdk.frames import Answer, Failure, Leased, Unlocked, lock_frame, renew_frame, unlock_frame
+from herdr_sdk.exchange import Exchange, tell
+from herdr_sdk.frames import (
+    Answer,
+    Failure,
+    Leased,
+    Unlocked,
+    cancel_frame,
+    lock_frame,
+    renew_frame,
+    unlock_frame,
+)
 
 RENEWALS = 3  # in the time of a lease: one may come late, and the next one is still in time
 
@@ -41,6 +50,7 @@ class Lease:
         self.grant = Grant(granted.lock, granted.token, granted.paths)
         self.lost = asyncio.Event()
         self._loss: str | None = None
+        self._connection = connection
         self._leases = leases
         self._ttls = [ttl_s]
         self._stand_in: tuple[Lease, float] | None = None
@@ -83,6 +93,8 @@ class Lease:
         """Let one less use it, the last one gives it back; once the future is done, look at `error`."""
         self._ttls.remove(ttl_s)
         done: Done = asyncio.get_running_loop().create_future()
+        if not self._ttls:
+            self._withdraw()
         if self._loss is None and not self._ttls:
             self._leaving = done
             self._exchange.ask()
@@ -180,6 +192,11 @@ class Lease:
         self._exchange.end()
         self._leases.forget(self)
         self._left()
+
+    def _withdraw(self) -> None:
+        """Take back the asking anew that is unanswered: what it may be granted, nobody would give back."""
+        if self._exchange.fresh and (asked := self._exchange.ref) is not None:
+            tell(self._connection, lambda ref: cancel_frame(ref, asked))
 
     def _left(self) -> None:
         if self._leaving is not None:

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from herdr_sdk.connection import Connection
 from herdr_sdk.errors import ConnectionFailed, HerdrError, LockLost
-from herdr_sdk.exchange import Exchange
+from herdr_sdk.exchange import Exchange, tell
 from herdr_sdk.frames import Answer, Failure, Leased, cancel_frame, lock_frame
 from herdr_sdk.lease import Lease, Leases
 
@@ -198,10 +198,8 @@ class _Asking:
         answer = self._answer
         if answer.done() and not answer.cancelled() and answer.exception() is None:
             answer.result().leave(self._ttl_s)
-        elif self._exchange.ref is not None:
-            ref = self._connection.claim(lambda frame, size: None)
-            self._connection.post(cancel_frame(ref, self._exchange.ref))
-            self._connection.release(ref)
+        elif (asked := self._exchange.ref) is not None:
+            tell(self._connection, lambda ref: cancel_frame(ref, asked))
 
     def _late(self, within_s: float) -> HerdrError:
         if self._exchange.trouble is not None:

@@ -9,7 +9,7 @@ from typing import Self
 
 from herdr_sdk.connection import Connection
 from herdr_sdk.errors import ConnectionFailed, Deadlock, HerdrError
-from herdr_sdk.exchange import Exchange
+from herdr_sdk.exchange import Exchange, tell
 from herdr_sdk.frames import Answer, Declared, Failure, unwait_frame, wait_frame
 
 TTL_S = 600.0  # the gateway's default; declared again in time, so a block may wait as long as it wants
@@ -154,7 +154,8 @@ class _Declaration:
             self._wait = frame.wait
             self.settled.set()
             self._timer = asyncio.get_running_loop().call_later(TTL_S / RENEWALS, self._exchange.ask)
-            pass
+            if not self.blocks:
+                self._withdraw()
         elif isinstance(frame, Failure):
             self._fail(frame.as_error())
 
@@ -170,10 +171,8 @@ class _Declaration:
                 block.interrupt()
 
     def _withdraw(self) -> None:
-        if self._wait is not None:
-            ref = self._connection.claim(lambda frame, size: None)
-            self._connection.post(unwait_frame(ref, self._wait))
-            self._connection.release(ref)
+        if (wait := self._wait) is not None:
+            tell(self._connection, lambda ref: unwait_frame(ref, wait))
         self._end()
 
     def _end(self) -> None:

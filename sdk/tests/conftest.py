@@ -82,6 +82,7 @@ class LockDesk:
         self.line: list[tuple[web.WebSocketResponse, dict[str, Any]]] = []
         self.waits: dict[str, dict[str, Any]] = {}
         self.tokens = 16
+        self.new: dict[tuple[web.WebSocketResponse, int], str] = {}  # locks by the request that they are for
         # faults
         self.keeps_bound = False  # as after a restart: what is bound is there when its holder comes back
         self.refuse: dict[str, list[dict[str, Any]]] = {}  # by op: error frames for the next of these
@@ -125,6 +126,7 @@ class LockDesk:
                 break
         else:
             self.tokens += 1
+            self.new[socket, frame.get("ref", 0)] = f"L{self.tokens}"
             one = {"lock": f"L{self.tokens}", "token": self.tokens, "since": "2026-03-02T09:15:00.000Z"}
         names = ("paths", "owner", "mode", "workspace", "purpose", "session")
         one = {name: frame.get(name) for name in names} | one | {"ttl_s": frame["ttl_s"], "socket": socket}
@@ -150,6 +152,8 @@ class LockDesk:
     async def unlock(self, socket: web.WebSocketResponse, frame: dict[str, Any]) -> dict[str, Any] | None:
         if "cancel" in frame:
             self.line = [(s, f) for s, f in self.line if s is not socket or f["ref"] != frame["cancel"]]
+            if (lock := self.new.get((socket, frame["cancel"]))) in self.held:
+                self.let_go(lock)
             return {}
         if frame["lock"] not in self.held:
             return await self.unknown(socket, frame)

@@ -153,7 +153,22 @@ async def test_without_a_confirmed_renewal_it_is_lost_by_its_own_clock(faulty) -
         with pytest.raises(LockLost, match="confirmed in time"):
             async with hub.lock("a.py", ttl=0.2) as lock:
                 await lock.wait_lost()
-        await faulty.wait(lambda: not faulty.desk.held or len(faulty.of("renew")) == 1)
+                async with hub.lock("a.py", ttl=60) as again:
+                    assert (again.token, again.lost) == (17, False)
+
+
+async def test_a_confirmation_that_comes_too_late_finds_nobody_else(faulty) -> None:
+    faulty.desk.silent = {"renew"}
+    async with Hub(name="cursor") as hub:
+        with pytest.raises(LockLost, match="confirmed in time"):
+            async with hub.lock("a.py", ttl=0.2) as lock:
+                await lock.wait_lost()
+                faulty.desk.silent = set()
+                renewal = {**faulty.of("renew")[0], "ttl_s": 60}
+                await faulty.desk.handle(faulty.sockets[0], renewal)
+                await hub.publish("tool.result")
+        assert [frame["token"] for frame in faulty.of("unlock")] == [17]
+    assert not faulty.desk.held
 
 
 async def test_who_is_cancelled_leaves_the_line(faulty) -> None:
@@ -201,13 +216,26 @@ async def test_cancelling_after_the_grant_gives_it_back_too(faulty, monkeypatch)
 
 async def test_an_owner_who_locks_twice_keeps_it_until_the_last(faulty) -> None:
     async with Hub(name="cursor") as hub:
-        async with hub.lock("a.py", "b.py", ttl=60) as outer:
-            async with hub.lock("a.py", ttl=5) as inner:
+        async with hub.lock("a.py", "b.py", ttl=3600) as outer:
+            async with hub.lock("a.py", ttl=600) as inner:
                 assert (inner.token, inner.paths) == (outer.token, ("a.py", "b.py"))
                 await faulty.wait(lambda: faulty.of("renew"))
-                assert faulty.desk.held["L17"]["ttl_s"] == 60
+                assert faulty.desk.held["L17"]["ttl_s"] == 3600
             assert not faulty.of("unlock") and list(faulty.desk.held) == ["L17"]
         assert len(faulty.of("unlock")) == 1
+
+
+async def test_who_asks_while_it_is_being_given_back_keeps_it(faulty, monkeypatch) -> None:
+    monkeypatch.setattr("herdr_sdk.backoff.Backoff.next_s", lambda self: 60.0)
+    faulty.desk.refuse["unlock"] = [{"code": "overloaded", "detail": "Not now."}]
+    async with Hub(name="cursor") as hub:
+        first = await hub.lock("a.py").acquire()
+        releasing = asyncio.create_task(first.release())
+        await faulty.wait(lambda: faulty.of("unlock"))
+        async with hub.lock("a.py") as second:
+            await releasing
+            assert (second.token, second.lost, first.lost) == (17, False, False)
+    assert not faulty.desk.held
 
 
 async def test_a_longer_time_of_the_inner_ends_with_it(faulty) -> None:
@@ -228,8 +256,9 @@ async def test_both_are_told_of_a_loss(faulty) -> None:
         await faulty.wait(lambda: not faulty.desk.held)
 
 
-async def test_a_gateway_in_trouble_is_asked_again(faulty) -> None:
-    trouble = {"code": "log_unavailable", "detail": "The disk is full."}
+@pytest.mark.parametrize("code", ["log_unavailable", "overloaded", "too_many_waiters"])
+async def test_a_gateway_in_trouble_is_asked_again(faulty, code) -> None:
+    trouble = {"code": code, "detail": "Not now."}
     faulty.desk.refuse = {"lock": [trouble] * 2, "renew": [trouble] * 2, "unlock": [trouble] * 2}
     async with Hub(name="cursor") as hub, hub.lock("a.py") as lock:
         await lock.renew()
@@ -298,3 +327,12 @@ async def test_leaving_leaves_no_task_and_no_timer(faulty) -> None:
         pass
     await faulty.wait(lambda: not faulty.sockets)
     assert asyncio.all_tasks() - before == set()
+
+
+async def test_queries_need_a_gateway(faulty) -> None:
+    async with Hub(name="cursor") as hub:
+        with pytest.raises(ServerError, match="HTTP 404 with something else"):
+            await hub.locks()
+        await faulty.stop()
+        with pytest.raises(ConnectionFailed, match="does not answer"):
+            await hub.check("a.py")

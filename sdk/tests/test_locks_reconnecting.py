@@ -47,6 +47,22 @@ async def test_a_lost_lock_can_be_taken_again_inside_its_block(faulty) -> None:
         await faulty.wait(lambda: not faulty.desk.held)
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_leaving_takes_back_the_asking_anew(faulty, keeps) -> None:
+    faulty.desk.keeps_bound = keeps
+    async with Hub(name="cursor") as hub:
+        lock = await hub.lock("a.py").acquire()
+        faulty.desk.silent = {"lock"}
+        faulty.hang_up()
+        await faulty.wait(lambda: len(faulty.of("lock")) == 2)
+        if keeps:
+            await lock.release()
+        else:
+            with pytest.raises(LockLost):
+                await lock.release()
+        assert not faulty.desk.held
+
+
 async def test_who_took_it_meanwhile_is_named(faulty) -> None:
     async with Hub(name="cursor") as hub:
         with pytest.raises(LockLost, match="claude had it"):
@@ -75,12 +91,14 @@ async def test_giving_back_goes_on_over_a_lost_connection(faulty, keeps) -> None
 
 
 async def test_giving_back_without_an_answer_is_a_doubt(faulty, monkeypatch) -> None:
-    monkeypatch.setattr(module, "RELEASE_S", 0.02)
+    monkeypatch.setattr("herdr_sdk.lease.RENEWALS", 600)
+    monkeypatch.setattr(module, "RELEASE_S", 0.3)
     faulty.desk.silent = {"unlock"}
     async with Hub(name="cursor") as hub:
         with pytest.raises(LockLost, match="did not confirm"):
-            async with hub.lock("a.py"):
+            async with hub.lock("a.py", ttl=60):
                 pass
+        assert len(faulty.of("unlock")) == 1
 
 
 async def test_a_request_that_broke_with_the_connection_is_repeated(faulty) -> None:

@@ -79,6 +79,19 @@ async def test_being_cancelled_by_somebody_else_stays_that(faulty) -> None:
         await faulty.wait(lambda: not faulty.desk.waits)
 
 
+async def test_being_cancelled_as_well_stays_that(faulty) -> None:
+    async with Hub(name="a") as hub:
+
+        async def wait() -> None:
+            async with hub.waiting_for("b") as waiting:
+                waiting._declaration._fail(Deadlock(["a", "b", "a"]))
+                asyncio.current_task().cancel()
+                await asyncio.Event().wait()
+
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(wait())
+
+
 async def test_blocks_that_wait_for_the_same_share_one(faulty) -> None:
     async with Hub(name="a") as hub:
         async with hub.waiting_for("b"):

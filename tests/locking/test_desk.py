@@ -17,6 +17,8 @@ from herdr.config import BusSection
 from herdr.errors import LogUnavailable, NotFound
 from herdr.locking.desk import Desk
 from herdr.locking.held import HeldLocks
+from herdr.locking.names import Names
+from herdr.locking.register import Register
 from herdr.locks.events import outcome_of
 from herdr.locks.lock import Lock
 from herdr.locks.naming import Naming
@@ -28,8 +30,11 @@ DELAY_S = 3.0
 
 
 class World:
-    def __init__(self, bus: Bus, desk: Desk, held: HeldLocks, log: FaultyLog, clock: VirtualClock) -> None:
-        self.bus, self.desk, self.held, self.log, self.clock = bus, desk, held, log, clock
+    def __init__(
+        self, bus: Bus, desk: Desk, register: Register, held: HeldLocks, log: FaultyLog, clock: VirtualClock
+    ) -> None:
+        self.bus, self.desk, self.register = bus, desk, register
+        self.held, self.log, self.clock = held, log, clock
 
     async def lock(self, owner: str, *paths: str, **more: Any) -> Leased:
         return await self.desk.lock("default", paths, owner=owner, **more)
@@ -44,11 +49,13 @@ class World:
     def told(self) -> list[tuple[str, str]]:
         """(Type, owner) of every lock event so far."""
         return [
-            (e.type, _data(e.body).get("owner", "")) for e in self.log._events.values() if e.type.startswith("lock.")
+            (e.type, _data(e.body).get("owner", ""))
+            for e in self.log._events.values()
+            if e.type.startswith("lock.")
         ]
 
     async def owners(self) -> list[str]:
-        return [lock["owner"] for lock in (await self.desk.listed(None, None, None))["locks"]]
+        return [lock["owner"] for lock in (await self.register.listed(None, None, None))["locks"]]
 
 
 def _data(body: bytes) -> dict[str, Any]:
@@ -64,9 +71,10 @@ async def world_over(log: FaultyLog, clock: VirtualClock) -> AsyncIterator[World
     await bus.start()
     held.start(bus.publisher)
     ids = count(log.head * 1000)
-    desk = Desk(held, Naming(dict), lambda: f"L{next(ids)}")
+    names = Names(Naming(dict))
+    desk = Desk(held, names, lambda: f"L{next(ids)}")
     try:
-        yield World(bus, desk, held, log, clock)
+        yield World(bus, desk, Register(held, names), held, log, clock)
     finally:
         log.fails = lambda: False
         await held.stop()
@@ -114,7 +122,7 @@ def test_a_release_keeps_nobody_off() -> None:
         await world.desk.release(first.lock, first.token)
         await world.lock("b", "x.py")
         assert await world.owners() == ["b"]
-        assert first.lock not in world.held._timers and len(await world.log.load("lock")) == 1
+        assert first.lock not in world.held.timers and len(await world.log.load("lock")) == 1
 
     play(story)
 
@@ -150,7 +158,7 @@ def test_who_waits_gets_it_with_the_release() -> None:
         first = await world.lock("a", "x.py")
         second, third = world.begin("b", "x.py", wait_s=50), world.begin("c", "x.py", wait_s=50)
         await world.in_line(2)
-        listed = await world.desk.listed(None, None, None)
+        listed = await world.register.listed(None, None, None)
         assert listed["locks"][0]["waiters"] == ["b", "c"]
         assert [(w["owner"], w["blockers"]) for w in listed["waiting"]] == [("b", ["a"]), ("c", ["a", "b"])]
         await world.desk.release(first.lock, first.token)
@@ -248,7 +256,7 @@ def test_a_declared_wait_can_close_the_cycle() -> None:
         with pytest.raises(Deadlock) as error:
             await world.desk.declare("b", "a", None, 100)
         assert error.value.cycle == ["b", "a", "b"]
-        assert (await world.desk.listed(None, None, None))["waits"] == []
+        assert (await world.register.listed(None, None, None))["waits"] == []
         waiting.cancel()
 
     play(story)

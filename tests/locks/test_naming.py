@@ -284,6 +284,17 @@ def test_letters_alone_make_no_difference_where_the_volume_says_so(shop: Path) -
     assert not collide(named(shop, "Src/a.py"), named(shop, "src/a.py"))
 
 
+def test_a_path_as_a_watcher_has_it(shop: Path) -> None:
+    names = Naming(lambda: {"shop": str(shop)}, lambda folder: True)
+    held = names.names("shop", ["SRC/A.py", "u\u0308.py"], "write")[1]
+    assert overlaps(names.plain("shop", "src/a.py"), held[0])
+    assert overlaps(names.plain("shop", "\u00dc.PY"), held[1])
+    strict = naming(shop=shop)
+    strict.names("shop", ["a.py"], "write")
+    assert strict.plain("shop", "A.py").literal == ("A.py",)
+    assert names.plain("other", "A*.py") == Name("other", ("A*.py",), (), "A*.py")
+
+
 def test_one_folder_that_is_given_in_two_spellings(tmp_path: Path) -> None:
     roots = {"one": str(tmp_path / "Shop"), "other": str(tmp_path / "SHOP")}
     assert spelled(Naming(lambda: roots, lambda folder: True).names("one", ["A"], "write")[1]) == {

@@ -4,7 +4,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from herdr.locks import evidence, unlocked
-from herdr.locks.lock import Lock
+from herdr.locks.lock import FOLDER, Lock, Name
 from herdr.locks.unlocked import Finding, Unlocked
 
 A, B, TEMP = "src/a.py", "src/b.py", "src/.a.py.swp"
@@ -424,6 +424,37 @@ def test_a_second_lock_of_the_holder_takes_over_what_it_reported_under_the_first
     desk.held[A] = [lock("ann", "three")]
     desk.saw("h1")
     assert desk.later(60) == [(None, "h1")]
+
+
+def test_a_holder_that_reports_one_name_of_a_file_means_all_that_its_lock_knows() -> None:
+    names = (
+        Name("shop", ("link",), (), "link"),
+        Name("shop", ("src", "a.py"), (), "link"),
+        Name("outer", ("shop", "src", "a.py"), (), "link"),
+        Name("shop", ("docs",), FOLDER, "docs/"),
+        Name("shop", ("real", "docs"), FOLDER, "docs/"),
+        Name("shop", ("b.py",), (), "b.py"),
+        Name("shop", ("docs", "x"), (), "docs/x"),
+        Name("shop", ("b.py",), (), "docs/x"),
+    )
+    held = Lock("one", 7, "ann", "write", "shop", ("link", "docs/", "b.py"), names, 60.0, 0, 7)
+    desk = Desk()
+    for path in ("link", "src/a.py", "docs/x/y.md", "real/docs/x/y.md", "b.py", "shop/src/a.py"):
+        desk.held[path] = [lock("ann"), held]
+    desk.held["b.py/y.md"] = [held]
+    desk.saw("h1", "src/a.py")
+    desk.reported("ann", "h1", "link")
+    desk.saw("h2", "real/docs/x/y.md")
+    desk.reported("ann", "h2", "docs/x/y.md")
+    desk.unlocked.reported("outer", "shop/src/a.py", "ann", "h3", False, desk.now)
+    desk.saw("h3", "src/a.py")
+    desk.unlocked.saw("outer", "shop/src/a.py", "h4", False, desk.now)  # the other watcher sees it too
+    assert desk.later(60) == []
+    desk.reported("ann", "h5", "link")
+    desk.saw("h5", "b.py")
+    desk.reported("ann", "h6", "docs/x/y.md")
+    desk.saw("h6", "b.py/y.md")  # what its name says is one file has nothing in it
+    assert desk.later(60) == [(None, "h5"), (None, "h6")]
 
 
 def test_one_path_written_in_two_ways_of_unicode_is_one_path() -> None:

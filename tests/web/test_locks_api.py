@@ -64,7 +64,7 @@ class World:
         self.streams = Streams(10, 30.0, SystemClock(), lambda: 0.0)
         access = Access([make_token(name, name, scopes) for name, scopes in tokens.items()])
         methods = build_methods(
-            lock_endpoints(self.desk, self.streams, lambda: self.head), access, self.desk.carried
+            lock_endpoints(self.desk, self.desk, self.streams, lambda: self.head), access, self.desk.carried
         )
         fixed = {path: app for path, app in methods.items() if "{" not in path}
         self.front = Front(fixed, Starlette(routes=starlette_routes(methods, {})), Guard(["localhost"]))
@@ -330,7 +330,9 @@ async def test_a_failed_give_back_is_no_error_of_anybody(world: World) -> None:
 
 def test_the_description_shows_what_is_answered() -> None:
     world = World({})
-    document = json.loads(json.dumps(describe(lock_endpoints(world.desk, world.streams, int), "1")))
+    document = json.loads(
+        json.dumps(describe(lock_endpoints(world.desk, world.desk, world.streams, int), "1"))
+    )
     schemas = document["components"]["schemas"]
     assert set(schemas["Leased"]["properties"]) == set(FakeDesk().leased("L", 1).__struct_fields__)
     assert {"conflicts", "cycle"} <= set(schemas["Problem"]["properties"])
