@@ -40,7 +40,7 @@ from herdr.clock import Clock
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
 from herdr.locking.desk import Counts, Desk
-from herdr.locking.held import HeldLocks
+from herdr.locking.held import HeldLocks, exact_paths
 from herdr.locking.names import Names
 from herdr.locking.register import Register
 from herdr.locking.unlocked_writes import UnlockedWrites
@@ -104,7 +104,8 @@ async def gateway(
         closing.push_async_callback(bus.stop)
         held.start(bus.publisher)
         closing.push_async_callback(held.stop)
-        unlocked = UnlockedWrites(held.table.find, bus.publisher, clock, WATCHER)
+        naming = Naming(lambda: watching.paths())
+        unlocked = UnlockedWrites(held.table.find, naming.plain, bus.publisher, clock, WATCHER)
         closing.push_async_callback(unlocked.stop)
         unlocked.start()
         bus.publisher.tell_changes(unlocked.reported)
@@ -113,11 +114,12 @@ async def gateway(
         streams.start()
         watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember, unlocked.saw)
         closing.push_async_callback(watching.stop)
+        held.on_grant = lambda lock: watching.look_at(lock.workspace, exact_paths(lock))
         watching.start(config.workspaces, await log.load("workspace"))
         keys = api_keys(config.models, environ)
         local = with_local_model(config.models, path.parent)
         models, own_key = await closing.enter_async_context(local)
-        names = Names(Naming(watching.paths))
+        names = Names(naming)
         desk = Desk(held, names, UlidFactory(clock))
         session = await closing.enter_async_context(client_session())
         new_id = UlidFactory(clock)

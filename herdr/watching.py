@@ -82,6 +82,12 @@ class Watching:
             else:
                 self._watch(name, Path(raw.decode()))
 
+    def look_at(self, workspace: str, paths: Iterable[str]) -> None:
+        """Learn what these files hold now, so that a touch of them is told from a change."""
+        watched = self._running.get(workspace)
+        if watched is not None:
+            watched.watcher.hint([os.path.join(watched.path, path) for path in paths])
+
     async def add(self, name: str | None, path: str) -> str:
         """Watch one more folder from now on, also after restarts; returns its name. Raises InvalidInput."""
         folder = Path(path)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from herdr.errors import HerdrError, NotFound
-from herdr.locks.lock import Mode
+from herdr.locks.lock import Mode, Wanted
 from herdr.locks.refusals import Fenced
 from herdr.locks.views import Leased
 
@@ -36,25 +36,17 @@ class FakeDesk:
         fields |= {"paths": ("a",), "ttl_s": 60.0, "expires": EXPIRES, "since": SINCE, **more}
         return Leased(lock=lock, token=token, **fields)
 
-    async def lock(
-        self,
-        workspace: str,
-        paths: Sequence[str],
-        *,
-        owner: str,
-        mode: Mode,
-        ttl_s: float,
-        wait_s: float,
-        purpose: str | None,
-        session: str | None,
-    ) -> Leased:
-        self._note("lock", workspace, list(paths), owner, mode, ttl_s, wait_s, purpose, session)
-        if wait_s > 0:
-            await self._stand_in_line(paths)
+    async def lock(self, wanted: Wanted) -> Leased:
+        w = wanted
+        self._note(
+            "lock", w.workspace, list(w.paths), w.owner, w.mode, w.ttl_s, w.wait_s, w.purpose, w.session
+        )
+        if w.wait_s > 0:
+            await self._stand_in_line(w.paths)
         token, self.next_token = self.next_token, self.next_token + 1
         self.held.add(token)
-        more = {"mode": mode, "owner": owner, "workspace": workspace, "purpose": purpose, "session": session}
-        return self.leased(f"L{token}", token, paths=tuple(paths), ttl_s=ttl_s, **more)
+        shared = ("mode", "owner", "workspace", "purpose", "session", "paths", "ttl_s")
+        return self.leased(f"L{token}", token, **{name: getattr(w, name) for name in shared})
 
     async def _stand_in_line(self, paths: Sequence[str]) -> None:
         self.waiting += 1

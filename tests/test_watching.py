@@ -61,6 +61,20 @@ async def test_what_is_seen_while_the_log_fails_is_published_later(world: World)
     assert world.bus.failure is None
 
 
+async def test_a_file_that_is_looked_at_is_known_by_its_content(world: World, tmp_path: Path) -> None:
+    """So that a touch of it is told from a change, though nobody has changed it before."""
+    workspace = folder(tmp_path / "shop")
+    (workspace / "a.py").write_text("1")
+    os.utime(workspace / "a.py", (1_000_000_000, 1_000_000_000))  # old, so that nothing asks for its content
+    world.watching.start([Workspace(str(workspace), "shop")], {})
+    watcher = world.watching._running["shop"].watcher
+    await watcher.ready()
+    assert watcher.table["a.py"].hash is None
+    world.watching.look_at("shop", ["a.py", "missing.py"])
+    world.watching.look_at("elsewhere", ["a.py"])
+    await until(lambda: watcher.table["a.py"].hash)
+
+
 async def test_an_added_one_survives_the_end_of_its_namesake(world: World, tmp_path: Path) -> None:
     one, two = folder(tmp_path / "1"), folder(tmp_path / "2")
     await world.watching.add("shop", str(one))

@@ -9,7 +9,7 @@ from herdr.errors import HerdrError, NotFound
 from herdr.event import Lane
 from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
-from herdr.locks.lock import Answer, Ask, Cycle, Denied, Held, Lock, Mode, Outcome, Ruling, Wait
+from herdr.locks.lock import Answer, Ask, Cycle, Denied, Held, Lock, Outcome, Ruling, Wait, Wanted
 from herdr.locks.refusals import Fenced
 from herdr.locks.table import Table
 from herdr.locks.views import Leased, leased, refusal, wait_view
@@ -62,28 +62,29 @@ class Desk:
         self._new_id = new_id
         self._cleaning: set[asyncio.Task[Ruling]] = set()
 
-    async def lock(
-        self,
-        workspace: str,
-        paths: Sequence[str],
-        *,
-        owner: str,
-        mode: Mode = "write",
-        ttl_s: float = 60.0,
-        wait_s: float = 0.0,
-        purpose: str | None = None,
-        session: str | None = None,
-    ) -> Leased:
-        """Lock all paths or none, waiting in line for up to `wait_s` seconds.
+    async def lock(self, wanted: Wanted) -> Leased:
+        """Lock all paths or none, waiting in line for as long as is wanted.
 
         Raises Locked, Deadlock, TooMany, InvalidInput, NotFound or LogUnavailable. Whoever is cancelled while
         waiting leaves the line, and what was granted in that moment is given back.
         """
-        shown, names = await self._naming.names(workspace, paths, mode)
-        ask = Ask(self._new_id(), owner, names, shown, ttl_s, mode, workspace, purpose, session, wait_s > 0)
-        asked = self._held.expect(ask.lock, wait_s)
+        shown, names = await self._naming.names(wanted.workspace, wanted.paths, wanted.mode)
+        ask = Ask(
+            self._new_id(),
+            wanted.owner,
+            names,
+            shown,
+            wanted.ttl_s,
+            wanted.mode,
+            wanted.workspace,
+            wanted.purpose,
+            wanted.session,
+            waits=wanted.wait_s > 0,
+            reports=wanted.reports,
+        )
+        asked = self._held.expect(ask.lock, wanted.wait_s)
         try:
-            answer = await self._answer(ask, asked, wait_s)
+            answer = await self._answer(ask, asked, wanted.wait_s)
         except BaseException:
             self._clean_up(ask.lock)
             raise

@@ -17,7 +17,7 @@ from herdr.event import Event, Lane
 from herdr.locking.timers import Timers
 from herdr.locks.events import Told, deadlock_event, event_of
 from herdr.locks.leases import Timer
-from herdr.locks.lock import Answer, Cycle, Lock, Queued, Ruling
+from herdr.locks.lock import Answer, Cycle, Granted, Lock, Queued, Ruling
 from herdr.locks.table import Table
 
 RETRY_S = 1.0  # until an expiry that the log did not take is tried again
@@ -50,6 +50,8 @@ class HeldLocks:
     def __init__(self, stored: Mapping[str, bytes], clock: Clock, delay_s: float) -> None:
         """`delay_s`: how long others are kept off after a lease ran out."""
         self.table = Table()
+        self.on_grant: Callable[[Lock], None] | None = None
+        """Told of each new lock once it is committed."""
         self._asked: dict[str, Asked] = {}
         self._tokens: dict[int, str] = {}
         self._clock = clock
@@ -154,6 +156,8 @@ class HeldLocks:
             else:
                 self._tokens[kept.token] = kept.lock
                 self._arm(kept)
+            if isinstance(outcome, Granted) and self.on_grant is not None:
+                self.on_grant(outcome.lock)
         for ask, answer in ruling.answers:
             asked = self._asked.get(ask)
             if asked is not None and not asked.answer.done() and not isinstance(answer, Queued):
@@ -196,3 +200,8 @@ class HeldLocks:
             _log.warning("the end of %s waits for the log: %s", key, error.detail)
             if key not in self.timers:
                 self.timers.begin(key, timer.kind, RETRY_S, timer.saw)
+
+
+def exact_paths(lock: Lock) -> list[str]:
+    """Return the single files that a lock is about, as its own workspace has them."""
+    return ["/".join(n.literal) for n in lock.names if n.space == lock.workspace and n.literal and not n.rest]

@@ -3,17 +3,17 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 
 import msgspec
 
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock
-from herdr.context.watch.changes import Change
+from herdr.context.watch.changes import Change, FileState
 from herdr.event import Draft, Lane
 from herdr.locks.lock import Lock, Name
+from herdr.locks.overlap import overlaps
 from herdr.locks.unlocked import Finding, Unlocked
 
 UNKNOWN = "unknown"
@@ -25,7 +25,8 @@ Find = Callable[[tuple[Name, ...]], Iterable[Lock]]
 
 
 class _Payload(msgspec.Struct, gc=False):
-    change: Any = None
+    change: str | None = None
+    from_: str | None = msgspec.field(default=None, name="from")
 
 
 _decode = msgspec.json.Decoder(_Payload).decode
@@ -34,8 +35,16 @@ _decode = msgspec.json.Decoder(_Payload).decode
 class UnlockedWrites:
     """Feeds `herdr.locks.unlocked` with what is seen and reported, and tells who has to know."""
 
-    def __init__(self, find: Find, publisher: Publisher, clock: Clock, watcher: str) -> None:
-        """`find`: the held locks that cover a name. `watcher`: the source of what the watchers report."""
+    def __init__(
+        self,
+        find: Find,
+        name: Callable[[str, str], Name],
+        publisher: Publisher,
+        clock: Clock,
+        watcher: str,
+    ) -> None:
+        """`find`: the locks over a name. `watcher`: the source of what the watchers report."""
+        self._name = name
         self._find = find
         self._watcher = watcher
         self._publisher = publisher
@@ -57,43 +66,39 @@ class UnlockedWrites:
 
     def saw(self, workspace: str, changes: Iterable[Change]) -> None:
         """Take note of what a watcher saw on the disk."""
-        now = self._clock.monotonic()
         for change in changes:
             if change.old_path is not None:
-                self._unlocked.saw(workspace, change.old_path, None, True, now)
-            hash_ = None if change.after is None else change.after.hash
-            created = change.before is None or change.old_path is not None
-            self._unlocked.saw(workspace, change.path, hash_, change.after is None, now, created)
+                self._saw(workspace, change.old_path, None)
+            self._saw(
+                workspace, change.path, change.after, change.before is None or change.old_path is not None
+            )
         self._wake.set()
+
+    def _saw(self, workspace: str, path: str, state: FileState | None, created: bool = False) -> None:
+        if any(not lock.reports for lock in self._holders(workspace, path)):
+            return  # nothing tells the holder's own writes from others'
+        hash_, now = None if state is None else state.hash, self._clock.monotonic()
+        self._unlocked.saw(workspace, path, hash_, state is None, now, created)
 
     def reported(self, draft: Draft, source: str, hash_: str | None) -> None:
         """Take note of what a tool says that it changed."""
         if draft.subject is None or source == self._watcher:
             return
-        now, deleted = self._clock.monotonic(), _is_deletion(draft)
-        for path in self._names_of(draft.workspace, draft.subject, source):
-            self._unlocked.reported(draft.workspace, path, source, hash_, deleted, now)
+        now, told = self._clock.monotonic(), _told(draft)
+        deleted = told.change == "deleted"
+        self._unlocked.reported(draft.workspace, draft.subject, source, hash_, deleted, now)
+        if told.from_ is not None and told.change == "renamed":
+            self._unlocked.reported(draft.workspace, told.from_, source, None, True, now)
         self._wake.set()
 
-    def _names_of(self, workspace: str, path: str, source: str) -> list[str]:
-        """Return the path, and what else the source locked with it: who writes through a link changes its target."""
-        names = dict.fromkeys([path])
-        for lock in self._holders(workspace, path):
-            if lock.owner == source:
-                shown = {name.shown for name in lock.names if not name.rest and _path(name) == path}
-                twins = (n for n in lock.names if n.shown in shown and n.space == workspace and not n.rest)
-                names.update(dict.fromkeys(map(_path, twins)))
-        return list(names)
-
     def _holders(self, workspace: str, path: str) -> Sequence[Lock]:
-        """Return the write locks over a path that were taken in this workspace, the oldest first.
+        """Return the write locks over a path, the oldest first.
 
-        Where workspaces lie within each other, the one that a lock was taken in is where its holder reports.
-        A branch switch changes many files, and its holder reports none of them.
+        Not those of whoever may switch the branch: that changes many files, and nobody reports each of them.
         """
-        name = Name(workspace, tuple(path.split("/")))
-        found = [lock for lock in self._find((name,)) if _counts(lock, workspace)]
-        return sorted(found, key=lambda lock: lock.token)
+        name = self._name(workspace, path)
+        found = (lock for lock in self._find((name,)) if lock.mode == "write" and not lock.expired)
+        return sorted((lock for lock in found if _names_it(lock, name)), key=lambda lock: lock.token)
 
     async def _run(self) -> None:
         while True:
@@ -107,7 +112,8 @@ class UnlockedWrites:
 
     def _tell(self, findings: Sequence[Finding]) -> None:
         for _, alike in groupby(findings, key=lambda f: (f.workspace, f.lock, f.by)):
-            self._announce(list(alike)[:PATHS_MAX])
+            for some in batched(alike):
+                self._announce(some)
 
     def _announce(self, findings: Sequence[Finding]) -> None:
         """Tell of the writes of one author under one lock, in one event."""
@@ -127,20 +133,22 @@ class UnlockedWrites:
         )
 
 
-def _path(name: Name) -> str:
-    return "/".join(name.literal)
+def batched(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
+    """Yield the findings in parts that fit into one event each."""
+    rest = iter(findings)
+    while some := list(islice(rest, PATHS_MAX)):
+        yield some
 
 
-def _counts(lock: Lock, workspace: str) -> bool:
-    held = lock.mode == "write" and not lock.expired
-    return held and lock.workspace == workspace and "git:HEAD" not in lock.paths
+def _names_it(lock: Lock, name: Name) -> bool:
+    return any(own.shown != "git:HEAD" and overlaps(own, name) for own in lock.names)
 
 
-def _is_deletion(draft: Draft) -> bool:
+def _told(draft: Draft) -> _Payload:
     try:
-        return bool(_decode(draft.data).change == "deleted")
+        return _decode(draft.data)
     except (msgspec.DecodeError, RecursionError):
-        return False
+        return _Payload()
 
 
 def _report_crash(task: "asyncio.Task[None]") -> None:

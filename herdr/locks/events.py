@@ -65,5 +65,5 @@ def outcome_of(type_: str, data: bytes, seq: int, held: Mapping[str, Lock]) -> O
 
 def _whole(lock: Lock) -> dict[str, Any]:
     fields = msgspec.structs.asdict(lock)
-    del fields["renewed"], fields["expired"]  # the event's own seq, and never
+    del fields["renewed"], fields["expired"]  # the event's own seq, and not yet
     return fields

@@ -27,6 +27,21 @@ class Name(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The requested path that this name comes from, as people see it."""
 
 
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client asks for, checked by field only: PROTOCOL section 3 has the meanings and the bounds."""
+
+    paths: tuple[str, ...]
+    owner: str
+    workspace: str = "default"
+    mode: Mode = "write"
+    ttl_s: float = 60.0
+    wait_s: float = 0.0
+    purpose: str | None = None
+    session: str | None = None
+    reports: bool = True
+    """Whether the owner publishes what it changes. If not, what nobody reports is taken for its own."""
+
+
 class Ask(msgspec.Struct, frozen=True):
     """A request for a lock. `lock` is the id that the lock gets if it is a new one."""
 
@@ -41,6 +56,7 @@ class Ask(msgspec.Struct, frozen=True):
     session: str | None = None
     waits: bool = False
     """Whether to stand in line while others are in the way."""
+    reports: bool = True
 
 
 class Lock(msgspec.Struct, frozen=True):
@@ -62,6 +78,7 @@ class Lock(msgspec.Struct, frozen=True):
     purpose: str | None = None
     session: str | None = None
     expired: bool = False
+    reports: bool = True
 
 
 class Granted(NamedTuple):

@@ -228,6 +228,7 @@ class Table(State):
             renewed=draft.seq,
             purpose=ask.purpose,
             session=ask.session,
+            reports=ask.reports,
         )
         granted = Granted(lock)
         draft.add(granted)
@@ -241,18 +242,16 @@ class Table(State):
         return self._held[own.lock]
 
     def _promote(self, draft: Draft) -> None:
-        """Grant those whose way is clear, as they came, until there are none."""
+        """Grant those whose way is clear, as they came. They do not collide, so that clears nobody else's."""
         self._graph.straighten()
-        while free := self._line.free():
-            for waiter in free:
-                own = covering(self._held, waiter.ask)
-                if own is None:
-                    lock = self._grant(waiter.ask, draft)
-                else:  # granted to the same owner meanwhile, by a wider request
-                    lock = self._extend(own, waiter.ask, draft)
-                    self._line.leave(waiter.key)
-                draft.answer(waiter.key, Held(lock))
-            self._graph.straighten()
+        for waiter in self._line.free():
+            own = covering(self._held, waiter.ask)
+            if own is None:
+                lock = self._grant(waiter.ask, draft)
+            else:  # granted to the same owner meanwhile
+                lock = self._extend(own, waiter.ask, draft)
+                self._line.leave(waiter.key)  # those behind it stand behind that lock, too
+            draft.answer(waiter.key, Held(lock))
 
     def _end(self, outcome: Released | Expired, seq: int, now_us: int) -> Ruling:
         draft = Draft(seq, now_us)

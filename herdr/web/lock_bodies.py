@@ -44,6 +44,7 @@ EXPECTED: Mapping[str, str] = {
     "force": "true or false",
     "reason": f"a text of 1 to {PURPOSE_MAX} characters",
     "bound": "true or false",
+    "reports": "true or false",
     "cancel": "the ref of a lock that was asked for",
     "ref": "a number or a text that the answer will carry",
     "events": "an array of events",
@@ -62,6 +63,8 @@ class LockBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     mode: Mode = "write"
     purpose: Purpose | None = None
     session: Name | None = None
+    reports: bool = True
+    """False: the owner does not publish what it changes, so what nobody reports is taken for its own."""
 
 
 class CheckBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from herdr.locks.lock import Mode
+from herdr.locks.lock import Mode, Wanted
 from herdr.locks.views import Leased
 
 CLOSED = "connection_closed"
@@ -13,18 +13,7 @@ CLOSED = "connection_closed"
 class Desk(Protocol):
     """Takes requests about locks and waits. Everything may raise LogUnavailable."""
 
-    async def lock(
-        self,
-        workspace: str,
-        paths: Sequence[str],
-        *,
-        owner: str,
-        mode: Mode,
-        ttl_s: float,
-        wait_s: float,
-        purpose: str | None,
-        session: str | None,
-    ) -> Leased:
+    async def lock(self, wanted: Wanted) -> Leased:
         """Lock all paths, or none; extends what the owner holds. Raises Locked, Deadlock, TooMany, NotFound.
 
         A caller that is cancelled leaves the line; a lock that it was granted in that moment is released.

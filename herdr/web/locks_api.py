@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from herdr.errors import FieldError, HerdrError
+from herdr.locks.lock import Wanted
 from herdr.locks.views import Leased
 from herdr.web.asgi import ClientGone, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
@@ -151,16 +152,18 @@ class WaitsApi:
 
 async def ask(desk: Desk, asked: LockBody, caller: Caller) -> Leased:
     """Ask for what a body, or a frame, names."""
-    return await desk.lock(
-        asked.workspace,
-        asked.paths,
+    wanted = Wanted(
+        paths=tuple(asked.paths),
         owner=asked.owner or caller.name,
+        workspace=asked.workspace,
         mode=asked.mode,
         ttl_s=asked.ttl_s,
         wait_s=asked.wait_s,
         purpose=asked.purpose,
         session=asked.session,
+        reports=asked.reports,
     )
+    return await desk.lock(wanted)
 
 
 async def declare(desk: Desk, wait: WaitBody, caller: Caller) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
 from herdr.locking.register import Register
 from herdr.locks.events import outcome_of
-from herdr.locks.lock import Lock
+from herdr.locks.lock import Lock, Wanted
 from herdr.locks.naming import Naming
 from herdr.locks.refusals import Deadlock, Fenced, Locked
 from herdr.locks.table import Table
@@ -37,7 +37,7 @@ class World:
         self.held, self.log, self.clock = held, log, clock
 
     async def lock(self, owner: str, *paths: str, **more: Any) -> Leased:
-        return await self.desk.lock("default", paths, owner=owner, **more)
+        return await self.desk.lock(Wanted(paths=paths, owner=owner, **more))
 
     def begin(self, owner: str, *paths: str, **more: Any) -> "asyncio.Task[Leased]":
         return asyncio.create_task(self.lock(owner, *paths, **more))

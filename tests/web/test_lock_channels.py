@@ -13,6 +13,7 @@ from fake_desk import FakeDesk
 from herdr.bus.bus import Bus
 from herdr.clock import SystemClock
 from herdr.errors import LogUnavailable
+from herdr.locks.lock import Wanted
 from herdr.locks.refusals import Deadlock, Locked
 from herdr.web.asgi import Message
 from herdr.web.auth import Access, make_token
@@ -293,7 +294,7 @@ async def test_giving_up_does_not_take_what_was_held_before(
 ) -> None:
     """The second ask only extends the lock of the first, or one of another connection."""
 
-    async def extends(workspace: str, paths: list[str], **_: Any) -> Any:
+    async def extends(_wanted: Wanted) -> Any:
         return world.desk.leased("L7", 7)
 
     client = world.client()
@@ -390,7 +391,7 @@ async def test_a_client_that_comes_back_early_keeps_what_it_holds(
     old, new = world.client(), world.client()
     await old.ask("lock", ref=1, paths=["a"], bound=True)
 
-    async def extends(workspace: str, paths: list[str], **_: Any) -> Any:
+    async def extends(_wanted: Wanted) -> Any:
         return world.desk.leased("L7", 7)
 
     monkeypatch.setattr(world.desk, "lock", extends)
