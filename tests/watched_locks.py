@@ -144,10 +144,10 @@ class Watched:
             assert others, "a waiter is forgotten"
         assert not has_cycle(self.waiting()), "a deadlock that nobody is told of"
         unpassed = self.waiting(passed=False)
-        for key, others in in_way.items():
-            for other in others & model.line.keys():
-                if model.line[other].came > model.line[key].came:
-                    assert model.line[other].owner in reached(model.line[key].owner, unpassed)
+        for key, behind in in_way.items():
+            waiter = model.line[key]
+            for first in [model.line[one] for one in behind if one in model.line]:
+                assert first.came < waiter.came or first.owner in reached(waiter.owner, unpassed)
 
     def check_replay(self, length: int, locks: list[Lock]) -> None:
         """The locks at any commit and the outcomes since then are the locks of now."""
