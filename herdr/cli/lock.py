@@ -133,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
         mode=args.mode,
         purpose=args.purpose,
         session=args.session,
+        reports=False,  # the command publishes nothing of what it writes
     )
     held = Taking(to, body, clock, note).take(args.wait)
     ours = {LOCK_VARIABLE: held.lock, TOKEN_VARIABLE: str(held.token), OWNER_VARIABLE: owner}

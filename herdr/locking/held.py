@@ -17,7 +17,7 @@ from herdr.event import Event, Lane
 from herdr.locking.timers import Timers
 from herdr.locks.events import Told, deadlock_event, event_of
 from herdr.locks.leases import Timer
-from herdr.locks.lock import Answer, Cycle, Granted, Lock, Queued, Ruling
+from herdr.locks.lock import Answer, Cycle, Granted, Held, Lock, Queued, Ruling
 from herdr.locks.table import Table
 
 RETRY_S = 1.0  # until an expiry that the log did not take is tried again
@@ -87,6 +87,9 @@ class HeldLocks:
         self._tokens = {lock.token: lock.lock for lock in locks}
         for lock in locks:
             self._arm(lock)
+            self._answer(lock.lock, Held(lock))
+        if self._asked:  # what went without a word may have cleared somebody's way
+            self.timers.begin("promote", "line", 0.0)
 
     def expect(self, ask: str, wait_s: float) -> "asyncio.Future[Answer]":
         """Return what will hold the answer to an ask, other than that it stands in line."""
@@ -159,9 +162,12 @@ class HeldLocks:
             if isinstance(outcome, Granted) and self.on_grant is not None:
                 self.on_grant(outcome.lock)
         for ask, answer in ruling.answers:
-            asked = self._asked.get(ask)
-            if asked is not None and not asked.answer.done() and not isinstance(answer, Queued):
-                asked.answer.set_result(answer)
+            self._answer(ask, answer)
+
+    def _answer(self, ask: str, answer: Answer) -> None:
+        asked = self._asked.get(ask)
+        if asked is not None and not asked.answer.done() and not isinstance(answer, Queued):
+            asked.answer.set_result(answer)
 
     # --- times ---------------------------------------------------------------------------------------
 
@@ -191,7 +197,8 @@ class HeldLocks:
                 return self.table.expire(key, timer.saw, seq, now_us)
             if timer.kind == "delay":
                 return self.table.end_delay(key, seq, now_us)
-            self.table.withdraw_wait(key)
+            if timer.kind == "wait":
+                self.table.withdraw_wait(key)
             return self.table.promote(seq, now_us)
 
         try:

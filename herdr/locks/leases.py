@@ -7,7 +7,8 @@ jumps nor a gateway that was down can end a lease early.
 import heapq
 from typing import Literal, NamedTuple
 
-Kind = Literal["lease", "delay", "wait"]
+Kind = Literal["lease", "delay", "wait", "line"]
+"""A lease, the delay after one, a declared wait; or a line that has to be looked at."""
 
 
 class Timer(NamedTuple):

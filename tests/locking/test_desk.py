@@ -13,6 +13,7 @@ from virtual_time import VirtualClock, pass_time, run
 
 from herdr.app import build_bus
 from herdr.bus.bus import Bus
+from herdr.bus.log import Batch
 from herdr.config import BusSection
 from herdr.errors import LogUnavailable, NotFound
 from herdr.locking.desk import Desk
@@ -349,6 +350,32 @@ def test_waiters_survive_a_commit_that_fails() -> None:
         assert not waiting.done() and await world.owners() == ["a"]
         await world.desk.release(first.lock, first.token)
         assert (await waiting).owner == "b"
+
+    play(story)
+
+
+def test_a_release_that_had_happened_after_all_lets_the_next_in_line_have_it() -> None:
+    """Its commit reported an error, and the log, opened again, has it: release and grant."""
+
+    async def story(world: World) -> None:
+        first = await world.lock("a", "x.py")
+        waiting, behind = world.begin("b", "x.py", wait_s=500), world.begin("c", "x.py", wait_s=500)
+        await world.in_line(2)
+        append = world.log.append
+
+        async def append_and_report_an_error(batch: Batch) -> None:
+            world.log.append = append  # type: ignore[method-assign]
+            await append(batch)
+            raise LogUnavailable("the fsync failed (planted)")
+
+        world.log.append = append_and_report_an_error  # type: ignore[method-assign]
+        with pytest.raises(LogUnavailable):
+            await world.desk.release(first.lock, first.token)
+        assert (await waiting).owner == "b"
+        assert await world.owners() == ["b"] and not behind.done()
+        got = waiting.result()
+        await world.desk.release(got.lock, got.token)
+        assert (await behind).owner == "c"
 
     play(story)
 
