@@ -40,7 +40,7 @@ from herdr.clock import Clock
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
 from herdr.locking.desk import Counts, Desk
-from herdr.locking.held import HeldLocks, exact_paths
+from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
 from herdr.locking.register import Register
 from herdr.locking.unlocked_writes import UnlockedWrites
@@ -104,17 +104,18 @@ async def gateway(
         closing.push_async_callback(bus.stop)
         held.start(bus.publisher)
         closing.push_async_callback(held.stop)
-        naming = Naming(lambda: watching.paths())
+        streams = Streams(config.server.max_connections, config.server.send_timeout_s, clock, random.random)
+        closing.callback(streams.stop)
+        streams.start()
+        watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
+        naming = Naming(watching.paths)
         unlocked = UnlockedWrites(held.table.find, naming.plain, bus.publisher, clock, WATCHER)
         closing.push_async_callback(unlocked.stop)
         unlocked.start()
         bus.publisher.tell_changes(unlocked.reported)
-        streams = Streams(config.server.max_connections, config.server.send_timeout_s, clock, random.random)
-        closing.callback(streams.stop)
-        streams.start()
-        watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember, unlocked.saw)
+        watching.tell_changes(unlocked.saw)
+        held.tell_grants(watching.look_at)
         closing.push_async_callback(watching.stop)
-        held.on_grant = lambda lock: watching.look_at(lock.workspace, exact_paths(lock))
         watching.start(config.workspaces, await log.load("workspace"))
         keys = api_keys(config.models, environ)
         local = with_local_model(config.models, path.parent)
@@ -134,7 +135,7 @@ async def gateway(
             bus, path, streams, watching, ModelNumbers(pool, recording), desk.counts, clock, warnings
         )
         models_listed = model_endpoints(pool, recording, streams, clock, new_id)
-        locks_listed = lock_endpoints(desk, Register(held, names), streams, lambda: log.head)
+        locks_listed = lock_endpoints(desk, Register(held, names), streams)
         app = build_front(
             bus, streams, health, watching, [*models_listed, *locks_listed], desk, config, peers_allowed
         )

@@ -50,7 +50,7 @@ class Watching:
 
     `data` is the gateway's own folder, which is not watched, and `own` its files: where a workspace is in that
     folder, or the folder itself, only these are left out. `remember(name, path)` keeps a workspace that was
-    added while running; None as path forgets it. `saw` hears at once of every change of every file.
+    added while running; None as path forgets it.
     """
 
     def __init__(
@@ -60,15 +60,18 @@ class Watching:
         data: Path,
         own: Iterable[Path],
         remember: Remember,
-        saw: Saw = lambda _workspace, _changes: None,
     ) -> None:
         self._publisher = publisher
         self._clock = clock
         self._data = Path(os.path.realpath(data))
         self._own = tuple(os.path.realpath(path) for path in own)
         self._remember = remember
-        self._saw = saw
+        self._saw: Saw | None = None
         self._running: dict[str, Watched] = {}
+
+    def tell_changes(self, listener: Saw) -> None:
+        """Tell the listener at once of every change of every file."""
+        self._saw = listener
 
     def start(self, configured: Iterable[Workspace], remembered: Mapping[str, bytes]) -> None:
         """Begin to watch; a folder that is missing now is waited for. The configuration's names win."""
@@ -123,7 +126,8 @@ class Watching:
             await self._publish(name, events, stopping)
 
         async def tap(changes: Sequence[Change]) -> None:
-            self._saw(name, changes)
+            if self._saw is not None:
+                self._saw(name, changes)
 
         settings = Settings(exclude=self._excluded(path))
         watcher = Watcher(name, path, emit, self._clock, settings, tap)
@@ -148,7 +152,8 @@ class Watching:
 
     def paths(self) -> Mapping[str, str]:
         """Return where each workspace is; for those who may know, not for `/healthz`."""
-        return {name: str(watched.path) for name, watched in self._running.items()}
+        running = list(self._running.items())  # in one step: other threads ask, too
+        return {name: str(watched.path) for name, watched in running}
 
     def roots(self) -> Mapping[str, tuple[str, ...]]:
         """Return the paths under which clients outside of the gateway's container know each workspace."""

@@ -7,7 +7,7 @@ from typing import Any
 from herdr.errors import HerdrError, NotFound
 from herdr.locks.lock import Mode, Wanted
 from herdr.locks.refusals import Fenced
-from herdr.locks.views import Leased
+from herdr.locks.views import Leased, Taken
 
 SINCE, EXPIRES = "2026-03-02T09:15:04.120Z", "2026-03-02T09:16:04.120Z"
 
@@ -22,6 +22,8 @@ class FakeDesk:
         self.held: set[int] = set()
         """Tokens that `carried` knows."""
         self.next_token = 7
+        self.extends = False
+        """Whether whoever asks has had the lock before."""
         self.gate = asyncio.Event()
         """Those who wait in line are let through when it is set."""
         self.waiting = 0
@@ -36,7 +38,7 @@ class FakeDesk:
         fields |= {"paths": ("a",), "ttl_s": 60.0, "expires": EXPIRES, "since": SINCE, **more}
         return Leased(lock=lock, token=token, **fields)
 
-    async def lock(self, wanted: Wanted) -> Leased:
+    async def lock(self, wanted: Wanted) -> Taken:
         w = wanted
         self._note(
             "lock", w.workspace, list(w.paths), w.owner, w.mode, w.ttl_s, w.wait_s, w.purpose, w.session
@@ -46,7 +48,8 @@ class FakeDesk:
         token, self.next_token = self.next_token, self.next_token + 1
         self.held.add(token)
         shared = ("mode", "owner", "workspace", "purpose", "session", "paths", "ttl_s")
-        return self.leased(f"L{token}", token, **{name: getattr(w, name) for name in shared})
+        leased = self.leased(f"L{token}", token, **{name: getattr(w, name) for name in shared})
+        return Taken(leased, is_new=not self.extends)
 
     async def _stand_in_line(self, paths: Sequence[str]) -> None:
         self.waiting += 1

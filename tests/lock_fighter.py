@@ -1,10 +1,8 @@
-"""A program that fights for locks over HTTP and writes what it holds into a witness file.
+"""A program that fights for locks over HTTP and writes what it does into a witness file.
 
     python lock_fighter.py URL NAME SEED WITNESS
 
-Each line of the witness is `A path token name` (got it), `R path token name` (about to give it back) or
-`L path token name` (the lease may be over, so it is not relied on any more). Lines are appended in one write
-each, so their order in the file is the order in which they happened. Runs until it is killed.
+`lock_witness` says what the lines of the witness mean. Runs until it is killed.
 """
 
 import http.client
@@ -16,9 +14,11 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from lock_witness import Line
+
 PATHS = [f"src/f{n}.py" for n in range(3)]
-TTL_S = 3.0
-WAIT_S = 8.0
+TTL_S = 2.0
+WAIT_S = (0.3, 20.0, 20.0)  # now and then one gives up; who waits for a dead one's lock mostly gets it
 WORK_S = (0.0, 0.0, 0.05, 1.5)  # what holders do takes time; now and then longer than a restart does
 
 
@@ -29,9 +29,8 @@ class Fighter:
         self.rng = random.Random(seed)
         self.witness = os.open(witness, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def write(self, letter: str, paths: list[str], token: int) -> None:
-        lines = "".join(f"{letter} {path} {token} {self.name}\n" for path in paths)
-        os.write(self.witness, lines.encode())
+    def write(self, letter: str, at: float, paths: list[str], token: int = 0) -> None:
+        os.write(self.witness, f"{Line(letter, at, self.name, token, tuple(paths))}\n".encode())
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Ask until there is an answer: the gateway is killed now and then."""
@@ -51,23 +50,31 @@ class Fighter:
 
     def round(self) -> None:
         wanted = sorted(self.rng.sample(PATHS, self.rng.choice((1, 1, 2, 3))))
-        ask = {"paths": wanted, "owner": self.name, "ttl_s": TTL_S, "wait_s": WAIT_S}
+        ask = {"paths": wanted, "owner": self.name, "ttl_s": TTL_S, "wait_s": self.rng.choice(WAIT_S)}
+        self.write("W", time.monotonic(), wanted)
         status, lease = self.call("POST", "/v1/locks", ask)
+        granted = (
+            time.monotonic()
+        )  # the renewal is not sent yet, so its lease lasts for longer than from here
         if status == 409:
+            self.write("N", granted, wanted)
             return
         assert status == 201, lease
-        sure_until = time.monotonic() + TTL_S
-        status, lease = self.call("PUT", f"/v1/locks/{lease['lock']}", {"token": lease["token"]})
-        if status == 404:  # the renewal came too late
-            return
-        assert status == 200, lease
-        if time.monotonic() > sure_until:
-            return
-        self.write("A", wanted, lease["token"])
-        time.sleep(self.rng.choice(WORK_S))
-        self.write("R" if time.monotonic() < sure_until else "L", wanted, lease["token"])
+        self.write("G", granted, wanted, lease["token"])
+        self.use(wanted, lease, granted + TTL_S)
         status, answer = self.call("DELETE", f"/v1/locks/{lease['lock']}", {"token": lease["token"]})
         assert status in (204, 404), answer  # 404: released before the gateway was killed, or over
+        self.write("F" if status == 204 else "X", time.monotonic(), wanted, lease["token"])
+
+    def use(self, wanted: list[str], lease: dict[str, Any], sure_until: float) -> None:
+        status, answer = self.call("PUT", f"/v1/locks/{lease['lock']}", {"token": lease["token"]})
+        assert status in (200, 404), answer  # 404: the renewal came too late
+        if status == 404 or (taken := time.monotonic()) > sure_until:
+            return
+        self.write("A", taken, wanted, lease["token"])
+        time.sleep(self.rng.choice(WORK_S))
+        left = time.monotonic()
+        self.write("R" if left < sure_until else "L", left, wanted, lease["token"])
 
 
 def main() -> None:

@@ -12,7 +12,9 @@ from herdr.bus.log import Put
 from herdr.errors import HerdrError
 from herdr.event import Event, Lane
 
-ERRAND_BYTES = 512  # what one counts in a lane; the events that it leads to are about as large
+ERRAND_BYTES = (
+    512  # what one counts in a lane unless it says otherwise; a lock on a file leads to about as much
+)
 
 
 class Ruled(NamedTuple):

@@ -92,13 +92,14 @@ class Publisher:
         self._writer.wake()
         return await submission.done
 
-    async def decide(self, rule: Rule, lane: Lane) -> Any:
+    async def decide(self, rule: Rule, lane: Lane, size: int = ERRAND_BYTES) -> Any:
         """Let a rule decide in `seq` order within a batch; return its answer once that is committed.
 
+        `size`: about how many bytes it leads to.
         Raises what the rule raises, LogUnavailable, and HerdrError `overloaded` while the lanes are full.
         """
         errand = Errand(rule, lane, asyncio.get_running_loop().create_future())
-        while (admission := self._lanes.offer(lane, errand, ERRAND_BYTES)) is Admission.WAIT:
+        while (admission := self._lanes.offer(lane, errand, size)) is Admission.WAIT:
             self._writer.wake()
             await self._writer.room()
         if admission is Admission.REFUSED:

@@ -3,23 +3,22 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
+from herdr.bus.errand import ERRAND_BYTES
 from herdr.errors import HerdrError, NotFound
 from herdr.event import Lane
 from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
-from herdr.locks.lock import Answer, Ask, Cycle, Denied, Held, Lock, Outcome, Ruling, Wait, Wanted
+from herdr.locks.lock import Answer, Ask, Cycle, Denied, Held, Lock, Outcome, Ruling, Wait, Wanted, size_of
 from herdr.locks.refusals import Fenced
 from herdr.locks.table import Table
-from herdr.locks.views import Leased, leased, refusal, wait_view
+from herdr.locks.views import Leased, Taken, leased, refusal, wait_view
 
 CARRIED_BELOW = 0.75
 """Of a lease: a call with its token renews what is further spent, so that a thousand calls a second do not
 become a thousand events."""
-
-GIVEN_UP = "given_up"
-"""Why a lock is released that was granted while whoever asked for it went away."""
 
 
 class Counts:
@@ -60,9 +59,9 @@ class Desk:
         self._table = held.table
         self._naming = naming
         self._new_id = new_id
-        self._cleaning: set[asyncio.Task[Ruling]] = set()
+        self._declarations = count(1)
 
-    async def lock(self, wanted: Wanted) -> Leased:
+    async def lock(self, wanted: Wanted) -> Taken:
         """Lock all paths or none, waiting in line for as long as is wanted.
 
         Raises Locked, Deadlock, TooMany, InvalidInput, NotFound or LogUnavailable. Whoever is cancelled while
@@ -86,11 +85,12 @@ class Desk:
         try:
             answer = await self._answer(ask, asked, wanted.wait_s)
         except BaseException:
-            self._clean_up(ask.lock)
+            self._held.endings.give_up(ask.lock)
             raise
         finally:
             self._held.expect_no_more(ask.lock)
-        return self._leased(answer)
+        leased = self._leased(answer)
+        return Taken(leased, is_new=leased.lock == ask.lock)
 
     async def renew(self, lock: str, token: int, ttl_s: float | None = None) -> Leased:
         """Let a lease run anew, for `ttl_s` seconds or as long as before. Raises NotFound, Fenced."""
@@ -112,7 +112,7 @@ class Desk:
 
         def decide(seq: int, _now_us: int) -> Ruling:
             outcomes: list[Outcome] = []
-            for lock in [self._by_token(token) for token in tokens]:
+            for lock in [self._by_token(token) for token in dict.fromkeys(tokens)]:
                 if self._held.left_s(lock.lock) < CARRIED_BELOW * lock.ttl_s:
                     ruling = self._table.renew(lock.lock, lock.token, None, seq + len(outcomes))
                     outcomes.extend(ruling.outcomes)
@@ -122,21 +122,31 @@ class Desk:
 
     async def declare(self, owner: str, on: str, purpose: str | None, ttl_s: float) -> dict[str, Any]:
         """Declare that `owner` waits for `on`, for at most `ttl_s` seconds. Raises Deadlock, TooMany."""
-        wait = Wait(self._new_id(), owner, on, purpose)
+        number = next(self._declarations)
         declared: list[Answer | Wait] = []
 
         def decide(seq: int, now_us: int) -> Ruling:
-            answer = self._table.declare(wait)
-            declared.append(answer or self._table.wait_between(owner, on) or wait)
-            refused = () if answer is None else ((wait.wait, answer),)
+            known = self._table.declared.between(owner, on)
+            if known is not None:
+                self._table.withdraw_wait(known.wait)
+            wait = Wait(known.wait if known is not None else self._new_id(), owner, on, purpose, number)
+            refused = self._table.declare(wait)
+            declared.append(wait if refused is None else refused)
             ruling = self._table.promote(seq, now_us)  # who waits for nothing else may pass others in line
-            return ruling._replace(answers=(*ruling.answers, *refused))
+            return (
+                ruling
+                if refused is None
+                else ruling._replace(answers=(*ruling.answers, (wait.wait, refused)))
+            )
 
-        await self._held.decide(decide, Lane.P1)
+        def begin() -> None:
+            if isinstance(wait := declared[-1], Wait):
+                self._held.endings.timers.begin(wait.wait, "wait", ttl_s, number)
+
+        await self._held.decide(decide, Lane.P1, then=begin)
         found = declared[-1]
         if not isinstance(found, Wait):
             raise self._refusal(found)
-        self._held.timers.begin(found.wait, "wait", ttl_s)
         return wait_view(found, self._held.expires_us(found.wait))
 
     async def end_wait(self, wait: str) -> None:
@@ -150,11 +160,11 @@ class Desk:
             return self._table.promote(seq, now_us)  # who stood behind it in a line may pass now
 
         await self._held.decide(decide, Lane.P0)
-        self._held.timers.end(wait)
+        self._held.endings.timers.end(wait)
 
     async def end_wait_of(self, owner: str, on: str) -> None:
         """End the wait of one owner for another. Raises NotFound."""
-        wait = self._table.wait_between(owner, on)
+        wait = self._table.declared.between(owner, on)
         if wait is None:
             raise NotFound(f"{owner[:64]!r} has not declared to wait for {on[:64]!r}", "unknown_wait")
         await self.end_wait(wait.wait)
@@ -162,31 +172,18 @@ class Desk:
     # -------------------------------------------------------------------------------------------------
 
     async def _answer(self, ask: Ask, asked: "asyncio.Future[Answer]", wait_s: float) -> Answer:
-        await self._held.decide(lambda seq, now_us: self._table.ask(ask, seq, now_us), Lane.P1)
+        await self._held.decide(
+            lambda seq, now_us: self._table.ask(ask, seq, now_us),
+            Lane.P1,
+            workspace=ask.workspace,
+            size=ERRAND_BYTES + size_of(ask.names),
+        )
         if not asked.done():
             await asyncio.wait([asked], timeout=wait_s)
         if not asked.done():
             await self._held.decide(lambda seq, now_us: self._table.withdraw(ask.lock, seq, now_us), Lane.P0)
         # Not answered even so: it has left the line in no ruling, as the log turned out to hold other than it said
         return asked.result() if asked.done() else Denied(self._table.conflicts(ask))
-
-    def _clean_up(self, ask: str) -> None:
-        """Leave nothing behind of an ask that nobody waits for any more."""
-
-        def decide(seq: int, now_us: int) -> Ruling:
-            lock = self._table.get(ask)
-            if lock is not None and not lock.expired:
-                return self._table.release(ask, lock.token, seq, now_us, GIVEN_UP)
-            return self._table.withdraw(ask, seq, now_us)
-
-        task = asyncio.create_task(self._held.decide(decide, Lane.P0), name=f"give up {ask}")
-        self._cleaning.add(task)
-        task.add_done_callback(self._cleaned)
-
-    def _cleaned(self, task: "asyncio.Task[Ruling]") -> None:
-        self._cleaning.discard(task)
-        if not task.cancelled():
-            task.exception()  # a lease that could not be given back now runs out by itself
 
     def _leased(self, answer: Answer) -> Leased:
         if isinstance(answer, Held):

@@ -2,28 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from herdr.bus.errand import Ruled
+from herdr.bus.errand import ERRAND_BYTES, Ruled
 from herdr.bus.log import Put
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock
 from herdr.errors import HerdrError
 from herdr.event import Event, Lane
-from herdr.locking.timers import Timers
+from herdr.locking.endings import Decide, Endings
+from herdr.locking.news import News
 from herdr.locks.events import Told, deadlock_event, event_of
-from herdr.locks.leases import Timer
 from herdr.locks.lock import Answer, Cycle, Granted, Held, Lock, Queued, Ruling
 from herdr.locks.table import Table
 
-RETRY_S = 1.0  # until an expiry that the log did not take is tried again
+CYCLE_QUIET_S = 10.0  # in which the same cycle is told once; its event is P0, and nothing limits those
 
-Decide = Callable[[int, int], Ruling]
-"""A decision of the table, given the next `seq` and the batch's wall clock in microseconds."""
+OnGrant = Callable[[str, Sequence[str]], None]
+"""Called with the workspace and the files."""
 
 T = TypeVar("T")
 
@@ -50,25 +50,27 @@ class HeldLocks:
     def __init__(self, stored: Mapping[str, bytes], clock: Clock, delay_s: float) -> None:
         """`delay_s`: how long others are kept off after a lease ran out."""
         self.table = Table()
-        self.on_grant: Callable[[Lock], None] | None = None
-        """Told of each new lock once it is committed."""
+        self._on_grant: OnGrant | None = None
         self._asked: dict[str, Asked] = {}
         self._tokens: dict[int, str] = {}
         self._clock = clock
-        self._delay_s = delay_s
-        self.timers = Timers(clock, self._run_out)
-        """When leases, delays and declared waits run out."""
+        self.endings = Endings(self.table, clock, delay_s, lambda decide: self.decide(decide, Lane.P0))
+        self._news = News(CYCLE_QUIET_S)
         self._publisher: Publisher
         self.reload(stored)
 
     def start(self, publisher: Publisher) -> None:
         """Begin to let leases run out."""
         self._publisher = publisher
-        self.timers.start()
+        self.endings.timers.start()
+
+    def tell_grants(self, listener: OnGrant) -> None:
+        """Tell the listener of the single files of each new lock, once it is committed."""
+        self._on_grant = listener
 
     async def stop(self) -> None:
         """Stop the timers; what is held stays held, and runs its full time after the next start."""
-        await self.timers.stop()
+        await self.endings.timers.stop()
 
     # --- state that errands change ------------------------------------------------------------------
 
@@ -86,10 +88,10 @@ class HeldLocks:
         self.table.restore(locks)
         self._tokens = {lock.token: lock.lock for lock in locks}
         for lock in locks:
-            self._arm(lock)
+            self.endings.arm(lock)
             self._answer(lock.lock, Held(lock))
         if self._asked:  # what went without a word may have cleared somebody's way
-            self.timers.begin("promote", "line", 0.0)
+            self.endings.look_at_the_line()
 
     def expect(self, ask: str, wait_s: float) -> "asyncio.Future[Answer]":
         """Return what will hold the answer to an ask, other than that it stands in line."""
@@ -106,13 +108,23 @@ class HeldLocks:
         lock = self.table.get(self._tokens.get(token, ""))
         return None if lock is None or lock.expired else lock
 
-    async def decide(self, decide: Decide, lane: Lane, touches: str | None = None) -> Ruling:
+    async def decide(
+        self,
+        decide: Decide,
+        lane: Lane,
+        *,
+        workspace: str = "default",
+        size: int = ERRAND_BYTES,
+        then: Callable[[], None] = lambda: None,
+    ) -> Ruling:
         """Have the table decide in the log's order; return its ruling once that is committed.
 
-        `touches`: a lock that changes though no event says so. Raises what the table raises, LogUnavailable,
-        or HerdrError `overloaded`.
+        `size`: bytes that it is about. `then` is called with the commit, also when nobody waits for it any more.
+        Raises what the table raises, LogUnavailable, or HerdrError `overloaded`.
         """
-        ruling: Ruling = await self._publisher.decide(partial(self._rule, decide, touches), lane)
+        ruling: Ruling = await self._publisher.decide(
+            partial(self._rule, decide, workspace, then), lane, size
+        )
         return ruling
 
     async def look(self, at: Callable[[], T]) -> T:
@@ -123,17 +135,31 @@ class HeldLocks:
         seen: T = await self._publisher.decide(lambda _seq, _now_us: Ruled(answer=at()), Lane.P0)
         return seen
 
-    def _rule(self, decide: Decide, touches: str | None, seq: int, now_us: int) -> Ruled:
-        ruling = decide(seq, now_us)
+    def _rule(self, decide: Decide, workspace: str, then: Callable[[], None], seq: int, now_us: int) -> Ruled:
+        mark = self.table.mark()
+        try:
+            ruling = decide(seq, now_us)
+        except HerdrError:
+            self.table.undo(mark)
+            raise
+        except Exception:  # noqa: BLE001 - its neighbours in the batch have nothing to do with it
+            self.table.undo(mark)
+            _log.exception("the lock table made a mistake")
+            raise HerdrError(
+                "the gateway made a mistake and did nothing of this; its log says which"
+            ) from None
         events = [self._event(event_of(outcome), outcome.lock) for outcome in ruling.outcomes]
         for _, answer in ruling.answers:
-            if isinstance(answer, Cycle):
-                told = deadlock_event(answer.owners)
-                events.append(self._publisher.own_event(told.type, told.data, to=told.to, lane=Lane.P0))
-        changed = dict.fromkeys(outcome.lock.lock for outcome in ruling.outcomes)
-        if touches is not None:
-            changed[touches] = None
-        return Ruled(events, [self._put(lock) for lock in changed], ruling, partial(self._committed, ruling))
+            if isinstance(answer, Cycle) and self._news.is_news(
+                frozenset(answer.owners), self._clock.monotonic()
+            ):
+                events.append(self._cycle_event(answer.owners, workspace))
+        puts = [self._put(lock) for lock in self.table.changed()]
+        return Ruled(events, puts, ruling, partial(self._committed, ruling, then))
+
+    def _cycle_event(self, owners: tuple[str, ...], workspace: str) -> Event:
+        told = deadlock_event(owners)
+        return self._publisher.own_event(told.type, told.data, to=told.to, lane=Lane.P0, workspace=workspace)
 
     def _event(self, told: Told, lock: Lock) -> Event:
         subject = lock.paths[0] if len(lock.paths) == 1 else None
@@ -150,19 +176,20 @@ class HeldLocks:
         kept = self.table.get(lock)
         return Put("lock", lock, None if kept is None else _encode(kept))
 
-    def _committed(self, ruling: Ruling) -> None:
+    def _committed(self, ruling: Ruling, then: Callable[[], None]) -> None:
         for outcome in ruling.outcomes:
             kept = self.table.get(outcome.lock.lock)
             if kept is None:
-                self.timers.end(outcome.lock.lock)
+                self.endings.timers.end(outcome.lock.lock)
                 self._tokens.pop(outcome.lock.token, None)
             else:
                 self._tokens[kept.token] = kept.lock
-                self._arm(kept)
-            if isinstance(outcome, Granted) and self.on_grant is not None:
-                self.on_grant(outcome.lock)
+                self.endings.arm(kept)
+            if isinstance(outcome, Granted) and self._on_grant is not None:
+                self._on_grant(outcome.lock.workspace, exact_paths(outcome.lock))
         for ask, answer in ruling.answers:
             self._answer(ask, answer)
+        then()
 
     def _answer(self, ask: str, answer: Answer) -> None:
         asked = self._asked.get(ask)
@@ -179,34 +206,8 @@ class HeldLocks:
         """Return how many seconds a lease, a delay, a wait in line or a declared wait has left."""
         if (asked := self._asked.get(key)) is not None:
             return max(0.0, asked.until - self._clock.monotonic())
-        if key not in self.timers and (lock := self.table.get(key)) is not None:
-            return lock.ttl_s  # its commit is under way
-        return self.timers.left_s(key)
-
-    def _arm(self, lock: Lock) -> None:
-        if lock.expired:
-            self.timers.begin(lock.lock, "delay", self._delay_s)
-        else:
-            self.timers.begin(lock.lock, "lease", lock.ttl_s, lock.renewed)
-
-    async def _run_out(self, timer: Timer) -> None:
-        key = timer.key
-
-        def decide(seq: int, now_us: int) -> Ruling:
-            if timer.kind == "lease":
-                return self.table.expire(key, timer.saw, seq, now_us)
-            if timer.kind == "delay":
-                return self.table.end_delay(key, seq, now_us)
-            if timer.kind == "wait":
-                self.table.withdraw_wait(key)
-            return self.table.promote(seq, now_us)
-
-        try:
-            await self.decide(decide, Lane.P0, touches=key if timer.kind == "delay" else None)
-        except HerdrError as error:  # a disk that is full; the lock only stays longer than it had to
-            _log.warning("the end of %s waits for the log: %s", key, error.detail)
-            if key not in self.timers:
-                self.timers.begin(key, timer.kind, RETRY_S, timer.saw)
+        lock = self.table.get(key)
+        return self.endings.timers.left_s(key) if lock is None else self.endings.left_s(lock)
 
 
 def exact_paths(lock: Lock) -> list[str]:

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from herdr.clock import Clock
 from herdr.locks.leases import Kind, Leases, Timer
+
+SLICE = 32  # that run out in one transaction; after a restart thousands can end together
 
 _log = logging.getLogger("herdr.locks")
 
@@ -14,8 +16,8 @@ _log = logging.getLogger("herdr.locks")
 class Timers:
     """Leases, delays and declared waits that run out on the injected clock."""
 
-    def __init__(self, clock: Clock, run_out: Callable[[Timer], Awaitable[None]]) -> None:
-        """`run_out` is awaited for one timer after the other, in the order of their times."""
+    def __init__(self, clock: Clock, run_out: Callable[[Sequence[Timer]], Awaitable[None]]) -> None:
+        """`run_out` is awaited for one slice of timers after the other, in the order of their times."""
         self._clock = clock
         self._run_out = run_out
         self._leases = Leases()
@@ -45,6 +47,16 @@ class Timers:
         """Forget what runs for a key."""
         self._leases.end(key)
 
+    def settle(self, timer: Timer) -> None:
+        """Forget a timer that has run out, unless another one has begun."""
+        if self._leases.is_current(timer):
+            self._leases.end(timer.key)
+
+    def again(self, timer: Timer, after_s: float) -> None:
+        """Try once more later, unless another one has begun."""
+        if self._leases.is_current(timer):
+            self.begin(timer.key, timer.kind, after_s, timer.saw)
+
     def left_s(self, key: str) -> float:
         """Return how many seconds a key has left; 0 when nothing runs for it."""
         return self._leases.left_s(key, self._clock.monotonic())
@@ -52,8 +64,8 @@ class Timers:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            for timer in self._leases.due(self._clock.monotonic()):
-                await self._run_out(timer)
+            while timers := self._leases.due(self._clock.monotonic(), SLICE):
+                await self._run_out(timers)
             at = self._leases.next_at()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(None if at is None else max(0.0, at - self._clock.monotonic())):

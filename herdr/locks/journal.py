@@ -17,7 +17,11 @@ class Journal:
         """Make the changes final."""
         self._undo.clear()
 
-    def undo(self) -> None:
-        """Take the changes back, the newest first."""
-        while self._undo:
+    def mark(self) -> int:
+        """Return a place that `undo` can go back to."""
+        return len(self._undo)
+
+    def undo(self, to: int = 0) -> None:
+        """Take changes back, the newest first: all, or those since a mark."""
+        while len(self._undo) > to:
             self._undo.pop()()

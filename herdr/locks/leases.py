@@ -7,8 +7,8 @@ jumps nor a gateway that was down can end a lease early.
 import heapq
 from typing import Literal, NamedTuple
 
-Kind = Literal["lease", "delay", "wait", "line"]
-"""A lease, the delay after one, a declared wait; or a line that has to be looked at."""
+Kind = Literal["lease", "delay", "wait", "gone", "line"]
+"""A lease, the delay after one, a declared wait; an ask whose asker has gone; a line that has to be looked at."""
 
 
 class Timer(NamedTuple):
@@ -48,19 +48,25 @@ class Leases:
         """Forget the key's timer."""
         self._timers.pop(key, None)
 
-    def due(self, now: float) -> list[Timer]:
-        """Remove and return the timers that have run out, in the order of their times."""
-        found = []
-        while self._heap and self._heap[0].at <= now:
+    def due(self, now: float, limit: int) -> list[Timer]:
+        """Return, once, up to `limit` timers that have run out, in the order of their times.
+
+        Each stays its key's timer, with nothing left, until another one begins or `end` is called.
+        """
+        found: list[Timer] = []
+        while self._heap and self._heap[0].at <= now and len(found) < limit:
             timer = heapq.heappop(self._heap)
-            if self._timers.get(timer.key) is timer:
-                del self._timers[timer.key]
+            if self.is_current(timer):
                 found.append(timer)
         return found
 
+    def is_current(self, timer: Timer) -> bool:
+        """Tell whether nothing has taken the timer's place."""
+        return self._timers.get(timer.key) is timer
+
     def next_at(self) -> float | None:
         """Return when the next timer runs out (monotonic seconds), or None."""
-        while self._heap and self._timers.get(self._heap[0].key) is not self._heap[0]:
+        while self._heap and not self.is_current(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0].at if self._heap else None
 

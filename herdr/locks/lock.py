@@ -27,6 +27,11 @@ class Name(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The requested path that this name comes from, as people see it."""
 
 
+def size_of(names: tuple[Name, ...]) -> int:
+    """Return about how many bytes the names take in the log."""
+    return sum(len(name.space) + len(name.shown) + sum(map(len, name.literal + name.rest)) for name in names)
+
+
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What a client asks for, checked by field only: PROTOCOL section 3 has the meanings and the bounds."""
 
@@ -171,6 +176,8 @@ class Wait(msgspec.Struct, frozen=True):
     owner: str
     on: str
     purpose: str | None = None
+    renewed: int = 0
+    """Rises whenever it is declared again: what would end it says which declaration it saw."""
 
 
 class Ruling(NamedTuple):

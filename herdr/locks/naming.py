@@ -14,9 +14,11 @@ from typing import NamedTuple
 from herdr.errors import FieldError, InvalidInput, NotFound
 from herdr.glob import is_glob
 from herdr.locks.disk import Disk, LinkLoop, Trail, WorkTree, find_work_tree, is_case_blind
-from herdr.locks.lock import FOLDER, Mode, Name
+from herdr.locks.lock import FOLDER, Mode, Name, size_of
 from herdr.locks.paths import Requested, names_of, read_paths
 
+NAMES_BYTES_MAX = 256 * 1024
+"""Of one lock's names together, as its event stands in the log: a quarter of what an event's data may have."""
 NAMES_MAX = 4096  # of one lock: 256 paths with 16 names each. Two or three are usual; a lock is kept whole
 WRONG_SAID = 10  # of the paths that lead out; who sees ten knows what is wrong with the others
 DEFAULT = "default"  # the workspace of whoever names none; it may have no folder
@@ -89,10 +91,10 @@ class Naming:
                 continue
             shown[path] = None
             names.update(dict.fromkeys(found))
-            if len(names) > NAMES_MAX:
+            if len(names) > NAMES_MAX or size_of(tuple(names)) > NAMES_BYTES_MAX:
                 raise InvalidInput(
-                    f"the paths have more than {NAMES_MAX} names together, as they are or lead to symbolic "
-                    "links, or lie in several workspaces; lock their folder instead"
+                    f"the paths have more than {NAMES_MAX} names, or {NAMES_BYTES_MAX} bytes of names, together, "
+                    "as they are or lead to symbolic links, or lie in several workspaces; lock their folder instead"
                 )
         if wrong:
             raise InvalidInput(wrong[0].message, "bad_path", wrong[:WRONG_SAID])

@@ -50,10 +50,15 @@ class State:
         self._journal.keep()
         self._changed.clear()
 
-    def undo(self) -> None:
-        """Take back everything since the last `keep`: locks, waiters and declared waits."""
-        self._journal.undo()
-        self._changed.clear()
+    def mark(self) -> int:
+        """Return a place that `undo` can go back to."""
+        return self._journal.mark()
+
+    def undo(self, to: int = 0) -> None:
+        """Take back everything since the last `keep`, or since a mark: locks, waiters and declared waits."""
+        self._journal.undo(to)
+        if not to:
+            self._changed.clear()
 
     def restore(self, locks: Iterable[Lock]) -> None:
         """Replace the locks, expired ones included; final. Waiters stay, except those that hold theirs now.
@@ -102,10 +107,6 @@ class State:
         """Return what would be in the way of such a request now, locks before waiters; 20 at most."""
         return blockers(self._held, self._line, claim, self._graph.rivals(claim)[0])
 
-    def waiter(self, ask: str) -> Waiter | None:
-        """Return whoever waits with the ask of this id, or None."""
-        return self._line.get(ask)
-
     def waiters(self) -> tuple[Waiter, ...]:
         """Return all who stand in line, as they came."""
         return tuple(sorted(self._line, key=lambda waiter: waiter.order))
@@ -123,9 +124,10 @@ class State:
         """Return the declared waits, by id."""
         return tuple(sorted(self._waits, key=lambda wait: wait.wait))
 
-    def wait_between(self, owner: str, on: str) -> Wait | None:
-        """Return the declared wait of one owner on another, or None."""
-        return self._waits.between(owner, on)
+    @property
+    def declared(self) -> Waits:
+        """The declared waits, to look at."""
+        return self._waits
 
     def _put(self, lock: Lock) -> None:
         self._held.put(lock.lock, lock)

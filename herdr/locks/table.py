@@ -34,7 +34,7 @@ from herdr.locks.overlap import covers
 from herdr.locks.refusals import Fenced
 from herdr.locks.state import State
 
-LOCKS_MAX = 10_000  # held, expired a moment ago, or waited for: up to about 5 KiB each, and in every look-up
+LOCKS_MAX = 10_000  # held, expired a moment ago, or waited for: 1 KiB each, mostly, and in every look-up
 WAITERS_MAX = 1_000  # each a connection that is kept open
 WAITS_MAX = 1_000
 IN_WAY_MAX = 600_000  # pairs of a waiter and what it stands behind, 100 MB; 1,000 for one path are 499,500
@@ -147,7 +147,7 @@ class Table(State):
     def promote(self, seq: int, now_us: int) -> Ruling:
         """Grant those in line whose way is clear.
 
-        Every other ruling does so too; call it after `declare`, `withdraw_wait`, `end_wait` and `restore`,
+        Every other ruling does so too; call it after `declare`, `withdraw_wait` and `restore`,
         which can clear a way but do not rule.
         """
         draft = Draft(seq, now_us)
@@ -178,11 +178,6 @@ class Table(State):
         if found is not None:
             self._waits.remove(found)
         return found
-
-    def end_wait(self, owner: str, on: str) -> Wait | None:
-        """Forget that one owner waits for another, and return the wait; None when there is none."""
-        found = self._waits.between(owner, on)
-        return None if found is None else self.withdraw_wait(found.wait)
 
     def _decide(self, ask: Ask, draft: Draft) -> None:
         behind, passed = self._graph.rivals(ask)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,14 @@ class Leased(msgspec.Struct, frozen=True):
     session: str | None
     since: str
     ttl_s: float
+
+
+class Taken(NamedTuple):
+    """What somebody gets who asks for a lock."""
+
+    leased: Leased
+    is_new: bool
+    """False: its owner held it before, and it was extended."""
 
 
 def leased(lock: Lock, expires_us: int) -> Leased:

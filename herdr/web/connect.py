@@ -66,7 +66,7 @@ class Connect:
         binary = chosen == MSGPACK_PROTOCOL
         socket = Socket(send, self._streams.now, binary, scope.get(ABORT))
         channels = Channels(self._bus.subscriptions, self._streams, socket, self._bus.epoch)
-        locks = LockChannels(self._desk, socket, caller, self._head, self._bindings)
+        locks = LockChannels(self._desk, socket, caller, self._bindings)
         connection = Connection(
             self._bus.publisher,
             channels,
@@ -82,9 +82,6 @@ class Connect:
                 await connection.run(receive)
         finally:
             await locks.end(keeps_bound=connection.leaving)
-
-    def _head(self) -> int:
-        return self._bus.log.head
 
     def _scope_needed(self, scope: Scope) -> str:
         """A token that may do one thing only may connect; each op is judged again."""

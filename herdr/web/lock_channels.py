@@ -55,14 +55,10 @@ class Asked:
 class LockChannels:
     """Carries out lock operations without holding up the reading of the socket."""
 
-    def __init__(
-        self, desk: Desk, socket: Socket, caller: Caller, head: Callable[[], int], bindings: Bindings
-    ) -> None:
-        """`head`: the newest `seq` of the log, by which new locks are told from those that were extended."""
+    def __init__(self, desk: Desk, socket: Socket, caller: Caller, bindings: Bindings) -> None:
         self._desk = desk
         self._socket = socket
         self._caller = caller
-        self._head = head
         self._bindings = bindings
         self._asked: dict[Ref, Asked] = {}
         self._bound: dict[str, int | None] = {}
@@ -131,9 +127,8 @@ class LockChannels:
             del self._asked[ref]
 
     async def _ask(self, frame: Lock, asked: Asked) -> None:
-        head = self._head()
-        held = await ask(self._desk, frame, self._caller)
-        asked.held, asked.is_new = held, held.token > head
+        held, is_new = await ask(self._desk, frame, self._caller)
+        asked.held, asked.is_new = held, is_new
         if frame.bound:
             self._bind(held.lock, held.token)
         await self._answer(frame, held)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from herdr.locks.lock import Mode, Wanted
-from herdr.locks.views import Leased
+from herdr.locks.views import Leased, Taken
 
 CLOSED = "connection_closed"
 """The reason of a release because whoever asked has gone."""
@@ -13,7 +13,7 @@ CLOSED = "connection_closed"
 class Desk(Protocol):
     """Takes requests about locks and waits. Everything may raise LogUnavailable."""
 
-    async def lock(self, wanted: Wanted) -> Leased:
+    async def lock(self, wanted: Wanted) -> Taken:
         """Lock all paths, or none; extends what the owner holds. Raises Locked, Deadlock, TooMany, NotFound.
 
         A caller that is cancelled leaves the line; a lock that it was granted in that moment is released.

@@ -1,7 +1,5 @@
 """The surface of the write locks: its methods and paths, like `herdr.web.routes` for the rest."""
 
-from collections.abc import Callable
-
 from herdr.locks.views import Leased
 from herdr.web.lock_answers import Checked, HeldLock, LockList, WaitDeclared, WaitList
 from herdr.web.lock_bodies import CheckBody, EndWaitBody, LockBody, ReleaseBody, RenewBody, WaitBody
@@ -24,11 +22,9 @@ WAIT = {201: "the wait, new or extended", 409: "it would never end (`cycle`)", 5
 UNKNOWN_WAIT = {404: "no such wait is declared"}
 
 
-def lock_endpoints(
-    desk: Desk, register: Register, streams: Streams, head: Callable[[], int]
-) -> list[Endpoint]:
-    """Return the HTTP endpoints of locks and waits; `head`: the newest `seq` of the log."""
-    locks, waits = LocksApi(desk, register, streams, head), WaitsApi(desk, register)
+def lock_endpoints(desk: Desk, register: Register, streams: Streams) -> list[Endpoint]:
+    """Return the HTTP endpoints of locks and waits."""
+    locks, waits = LocksApi(desk, register, streams), WaitsApi(desk, register)
     one, wait = "/v1/locks/{lock}", "/v1/waits/{wait}"
     return [
         Endpoint("POST", "/v1/locks", LOCKS, locks.lock, "Lock paths, all or none", LockBody, Leased, LOCK),

@@ -2,12 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 from herdr.errors import FieldError, HerdrError
 from herdr.locks.lock import Wanted
-from herdr.locks.views import Leased
+from herdr.locks.views import Taken
 from herdr.web.asgi import ClientGone, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
 from herdr.web.lock_bodies import (
@@ -36,21 +35,19 @@ _NO_TOKEN = FieldError("token", "required: the number that came with the lock, i
 class LocksApi:
     """The handlers of `/v1/locks`."""
 
-    def __init__(self, desk: Desk, register: Register, streams: Streams, head: Callable[[], int]) -> None:
-        """`head`: the newest `seq` of the log, by which new locks are told from those that were extended."""
+    def __init__(self, desk: Desk, register: Register, streams: Streams) -> None:
         self._desk = desk
         self._register = register
         self._streams = streams
-        self._head = head
 
     async def lock(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Lock paths, all or none; with `wait_s` stand in line while the client is there."""
         asked = read_body_as(LockBody, await _read(scope, receive))
         if asked.wait_s > 0:
-            leased = await self._stand_in_line(asked, caller, receive)
+            taken = await self._stand_in_line(asked, caller, receive)
         else:
-            leased = await ask(self._desk, asked, caller)
-        await respond_json(send, 201, leased)
+            taken = await ask(self._desk, asked, caller)
+        await respond_json(send, 201, taken.leased)
 
     async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with what is held, who stands in line, and the declared waits."""
@@ -89,9 +86,9 @@ class LocksApi:
         conflicts = await self._register.check(asked.workspace, asked.paths, asked.owner, asked.mode)
         await respond_json(send, 200, {"conflicts": conflicts})
 
-    async def _stand_in_line(self, asked: LockBody, caller: Caller, receive: Receive) -> Leased:
+    async def _stand_in_line(self, asked: LockBody, caller: Caller, receive: Receive) -> Taken:
         """Ask, and withdraw when the client goes or the gateway stops; raises ClientGone."""
-        head, is_wanted = self._head(), False
+        is_wanted = False
         asking = asyncio.create_task(ask(self._desk, asked, caller))
         leaving = asyncio.create_task(_left(receive))
         stopping = asyncio.create_task(self._streams.goodbye.wait())
@@ -103,19 +100,19 @@ class LocksApi:
                 task.cancel()
             await asyncio.wait((asking,))
             if not is_wanted:
-                await self._give_back(asking, head)
+                await self._give_back(asking)
         if not is_wanted:
             raise ClientGone
         if asking.cancelled():
             raise Refused("overloaded", "the gateway stops; ask again in a moment", {"retry-after": "2"})
         return asking.result()
 
-    async def _give_back(self, asking: "asyncio.Task[Leased]", head: int) -> None:
+    async def _give_back(self, asking: "asyncio.Task[Taken]") -> None:
         """Release a lock that came in the moment when the client went, unless its owner had it before."""
         if asking.cancelled() or asking.exception() is not None:
             return
-        leased = asking.result()
-        if leased.token > head:
+        leased, is_new = asking.result()
+        if is_new:
             with contextlib.suppress(HerdrError):  # its lease ends by itself
                 await self._desk.release(leased.lock, leased.token, CLOSED)
 
@@ -150,7 +147,7 @@ class WaitsApi:
         await respond(send, 204, b"", [])
 
 
-async def ask(desk: Desk, asked: LockBody, caller: Caller) -> Leased:
+async def ask(desk: Desk, asked: LockBody, caller: Caller) -> Taken:
     """Ask for what a body, or a frame, names."""
     wanted = Wanted(
         paths=tuple(asked.paths),

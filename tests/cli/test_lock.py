@@ -46,6 +46,7 @@ def test_the_command_runs_between_taking_and_giving_back(herdr: Cli, answers: Lo
         "purpose": "why",
         "session": "s",
         "wait_s": 0.0,
+        "reports": False,
     }
     assert answers.asked[-1] == Call("DELETE", f"/v1/locks/{LOCK}", {"token": 17})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from gateway import GatewayProcess, running_gateway
-from wire import accept, call
+from wire import PATIENCE_S, accept, call, wait_until
 
 PRELUDE = """
 import asyncio, sys
@@ -55,7 +55,7 @@ def tools(gateway: GatewayProcess, *scripts: str) -> Iterator[list[Tool]]:
     try:
         yield started
         for tool in started:
-            assert tool.process.wait(20) == 0
+            assert tool.process.wait(PATIENCE_S) == 0
     finally:
         for tool in started:
             tool.process.kill()
@@ -69,6 +69,12 @@ def tools(gateway: GatewayProcess, *scripts: str) -> Iterator[list[Tool]]:
 def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     with running_gateway(tmp_path / "data", env={"HERDR_GATEWAY_BUS__P2_PER_S": "0"}) as process:
         yield process
+
+
+def waiters(gateway: GatewayProcess) -> list[str]:
+    """Who stands in line for the one lock that is held."""
+    (lock,) = call(gateway, "GET", "/v1/locks").json()["locks"]
+    return list(lock["waiters"])
 
 
 def test_two_tools_edit_one_file(gateway: GatewayProcess) -> None:
@@ -93,8 +99,7 @@ def test_two_tools_edit_one_file(gateway: GatewayProcess) -> None:
         token = int(cursor.hear().removeprefix("has it "))
         claude.go_on()
         assert claude.hear() == "held by cursor for rename parse()"
-        while call(gateway, "GET", "/v1/locks").json()["locks"][0]["waiters"] != ["claude-code"]:
-            pass  # until it stands in line
+        wait_until(lambda: waiters(gateway) == ["claude-code"], "the second one in line")
         cursor.go_on()
         assert int(claude.hear().removeprefix("has it ")) > token
 
@@ -122,6 +127,39 @@ def test_one_waits_for_the_others_result_and_that_one_for_its_file(gateway: Gate
         other.go_on()
         assert other.hear() == "cycle b a b"  # at once: its wait would have lasted for ten minutes
         assert holder.hear() == "told b a b"
+
+
+def test_one_waits_for_a_file_and_its_holder_then_for_that_ones_result(gateway: GatewayProcess) -> None:
+    a = """
+    async with Hub(name="a") as hub, hub.lock("src/a.py"):
+        say("has it")
+        await line()
+        try:
+            async with hub.waiting_for("b", purpose="the new signature"):
+                say("waits")
+        except Deadlock as deadlock:
+            say("cycle", *deadlock.cycle)
+    """
+    b = """
+    await line()
+    async with Hub(name="b") as hub, hub.follow(type="lock.deadlock", as_="b") as told:
+        async def hear():
+            async for event in told:
+                say("told", *event.data["cycle"])
+                return
+        hearing = asyncio.create_task(hear())
+        async with hub.lock("src/a.py", wait=600):
+            await hearing
+            say("has it")
+    """
+    with tools(gateway, a, b) as (holder, other):
+        assert holder.hear() == "has it"
+        other.go_on()
+        wait_until(lambda: waiters(gateway) == ["b"], "the other one in line")
+        holder.go_on()
+        assert holder.hear() == "cycle a b a"
+        assert other.hear() == "told a b a"
+        assert other.hear() == "has it"  # whoever did not close the circle goes on waiting, and gets it
 
 
 def test_a_result_based_on_an_old_version_is_rejected_and_both_are_told(gateway: GatewayProcess) -> None:
@@ -188,10 +226,11 @@ def test_who_switches_the_branch_is_told_that_another_holds_a_file(tmp_path: Pat
         with tools(gateway, holder) as (cursor,):
             assert cursor.hear() == "has it"
             refused = subprocess.run(switch, cwd=repo, env=environ, capture_output=True, text=True)
-            assert refused.returncode not in (0, 1) and git(repo, "branch", "--show-current") == "main"
+            assert refused.returncode == 75, refused  # EX_TEMPFAIL, which `git` itself never ends with
+            assert git(repo, "branch", "--show-current") == "main"
             assert "cursor" in refused.stderr and "in the middle of it" in refused.stderr
             cursor.go_on()
-            cursor.process.wait()
+            cursor.process.wait(PATIENCE_S)
             done = subprocess.run(switch, cwd=repo, env=environ, capture_output=True, text=True)
             assert (done.returncode, done.stderr) == (0, "")
             assert git(repo, "branch", "--show-current") == "other"

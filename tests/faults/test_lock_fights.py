@@ -1,4 +1,5 @@
-"""Two processes fight for locks while they and the gateway are killed: never two holders of one path."""
+"""Two processes fight for locks while they and the gateway are killed: never two holders of one path, and what
+the dead held can be had by others in time, but not before its lease is over."""
 
 import random
 import signal
@@ -13,12 +14,13 @@ import lock_fighter
 import pytest
 from gateway import GatewayProcess
 from lock_fighter import PATHS, TTL_S
-from wire import call
+from lock_witness import Line, Times, Waits, holding_faults, read_line, waiting_faults
+from wire import PATIENCE_S, call, wait_until
 
-DELAY_S = 0.5
-SLACK_S = (
-    20.0  # for a machine that does much else; the claim is that a lease ends, not that it does so on time
-)
+# The slack is for a process that the machine does not let run: other suites and their gateways share it, and
+# stalls of 1 to 2 s were seen. A lock that is never freed is seen all the same, since fighters wait for longer
+# than lease, delay and slack together.
+TIMES = Times(ttl_s=TTL_S, delay_s=0.5, slack_s=5.0)
 
 
 class Arena:
@@ -26,7 +28,7 @@ class Arena:
 
     def __init__(self, folder: Path, seed: int) -> None:
         config = folder / "herdr.yaml"
-        config.write_text(f"locks: {{expiry_delay_s: {DELAY_S}}}\n")
+        config.write_text(f"locks: {{expiry_delay_s: {TIMES.delay_s}}}\n")
         self.witness = folder / "witness"
         self.gateway = GatewayProcess(folder / "data", ("--config", str(config))).start()
         # It comes back where the fighters look for it
@@ -34,32 +36,38 @@ class Arena:
         self.rng = random.Random(seed)
         self.numbers = count()
         self.fighters = [self.new_fighter() for _ in range(2)]
-        self.killed: list[str] = []
 
     def new_fighter(self) -> tuple[str, "subprocess.Popen[bytes]"]:
         name = f"fighter-{next(self.numbers)}"
         program = [sys.executable, lock_fighter.__file__, self.gateway.url, name]
         return name, subprocess.Popen([*program, str(self.rng.randrange(10**9)), str(self.witness)])
 
-    def note_death(self, name: str) -> None:
+    def write(self, letter: str, name: str, token: int = 0, paths: tuple[str, ...] = ()) -> None:
         with self.witness.open("a") as witness:
-            witness.write(f"K - 0 {name}\n")
+            witness.write(f"{Line(letter, time.monotonic(), name, token, paths)}\n")
+
+    def lines(self) -> list[Line]:
+        return [*map(read_line, self.witness.read_text().splitlines())] if self.witness.exists() else []
 
     def kill_fighter(self) -> None:
         place = self.rng.randrange(2)
-        name, process = self.fighters[place]
+        self.end(*self.fighters[place])
+        self.fighters[place] = self.new_fighter()
+
+    def end(self, name: str, process: "subprocess.Popen[bytes]") -> None:
         assert process.poll() is None, f"{name} has ended by itself"
         process.kill()
         process.wait()
-        self.note_death(name)
-        self.fighters[place] = self.new_fighter()
+        self.write("K", name)
 
     def kill_gateway(self) -> None:
+        self.write("D", "gateway")
         self.gateway.kill()
         self.gateway.start()
+        self.write("U", "gateway")
 
     def taken(self) -> int:
-        return self.witness.read_text().count("A ") if self.witness.exists() else 0
+        return sum(line.letter == "A" for line in self.lines())
 
     def wait_for(self, taken: int) -> None:
         deadline = time.monotonic() + 60
@@ -67,46 +75,32 @@ class Arena:
             assert time.monotonic() < deadline, f"stuck at {self.taken()} of {taken}"
             time.sleep(0.01)  # the witness is a file; it announces nothing
 
-    def end(self) -> None:
-        for name, process in self.fighters:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            self.note_death(name)
+    def stop_while_one_has_something(self) -> bool:
+        for _, process in self.fighters:
+            process.send_signal(signal.SIGSTOP)
+        newest = {line.name: line.letter for line in self.lines()}
+        if "A" in newest.values():
+            return True
+        for _, process in self.fighters:
+            process.send_signal(signal.SIGCONT)
+        return False
 
     def orphans_end(self) -> None:
-        """What the dead held can be had by others once lease and delay are over."""
-        wait_s = TTL_S + DELAY_S + SLACK_S
-        answer = call(self.gateway, "POST", "/v1/locks", {"paths": PATHS, "owner": "last", "wait_s": wait_s})
+        """Kill both while one has something, and take it all."""
+        wait_until(self.stop_while_one_has_something, "somebody who has something")
+        for name, process in self.fighters:
+            self.end(name, process)
+        paths = tuple(PATHS)
+        self.write("W", "last", paths=paths)
+        answer = call(
+            self.gateway, "POST", "/v1/locks", {"paths": paths, "owner": "last", "wait_s": PATIENCE_S - 1}
+        )
         assert answer.status == 201, answer.json()
-        newest = max(int(line.split()[2]) for line in self.witness.read_text().splitlines())
-        assert answer.json()["token"] > newest
+        for letter in "GA":
+            self.write(letter, "last", answer.json()["token"], paths)
 
 
-def faults_of(lines: list[str]) -> list[str]:
-    """Return what the witness shows that must not be."""
-    holder: dict[str, tuple[int, str]] = {}
-    newest: dict[str, int] = {}
-    dead: set[str] = set()
-    faults = []
-    for line in lines:
-        letter, path, token_text, name = line.split()
-        token = int(token_text)
-        if letter == "K":
-            dead.add(name)
-        elif letter == "A":
-            if name in dead:
-                faults.append(f"a dead one writes: {line}")
-            if path in holder and holder[path][1] not in dead:
-                faults.append(f"two holders of {path}: {holder[path]} and {(token, name)}")
-            if token <= newest.get(path, 0):
-                faults.append(f"the token of {path} did not rise: {newest[path]}, {token}")
-            holder[path], newest[path] = (token, name), token
-        elif holder.pop(path, None) != (token, name):
-            faults.append(f"{line} without having it")
-    return faults
-
-
-def fight(folder: Path, takes: int, seed: int, between: int) -> Arena:
+def fight(folder: Path, takes: int, seed: int, between: int) -> None:
     arena = Arena(folder, seed)
     try:
         goal = between
@@ -115,44 +109,26 @@ def fight(folder: Path, takes: int, seed: int, between: int) -> Arena:
             attack: Callable[[], None] = arena.rng.choice([arena.kill_fighter, arena.kill_gateway])
             attack()
             goal = arena.taken() + between
-        arena.end()
         arena.orphans_end()
     finally:
         for _, process in arena.fighters:
             process.kill()
+            process.wait()
         if arena.gateway.running():
             arena.gateway.kill()
-    lines = arena.witness.read_text().splitlines()
-    assert faults_of(lines) == []
-    assert len({line.split()[3] for line in lines}) > 2, "no fighter was killed"
+    lines = arena.lines()
+    assert holding_faults(lines, TIMES) == []
+    assert waiting_faults(lines, TIMES) == []
+    assert {"D", "K"} <= {line.letter for line in lines}, "nothing was killed"
+    assert any(waited.heir for waited in Waits(lines, TIMES).all()), "nobody waited for a dead one's lock"
     assert not [line for line in arena.gateway.log if "Traceback" in line]
-    return arena
 
 
 def test_a_short_fight(tmp_path: Path) -> None:
-    fight(tmp_path, takes=60, seed=3, between=7)
+    fight(tmp_path, takes=45, seed=3, between=7)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_thousand_locks(tmp_path: Path) -> None:
     fight(tmp_path, takes=1000, seed=4, between=9)
-
-
-@pytest.mark.parametrize(
-    ("lines", "fault"),
-    [
-        (["A x 1 a", "A x 2 b"], "two holders"),
-        (["A x 5 a", "R x 5 a", "A x 4 b"], "did not rise"),
-        (["A x 1 a", "R x 1 a", "R x 1 a"], "without having it"),
-        (["A x 1 a", "K - 0 a", "A y 2 a"], "a dead one writes"),
-    ],
-)
-def test_the_check_sees_what_must_not_be(lines: list[str], fault: str) -> None:
-    (found,) = faults_of(lines)
-    assert fault in found
-
-
-def test_the_check_passes_what_may_be() -> None:
-    lines = ["A x 1 a", "R x 1 a", "A x 2 b", "K - 0 b", "A x 7 a", "A y 7 a", "R x 7 a", "R y 7 a"]
-    assert faults_of(lines) == []

@@ -15,11 +15,13 @@ from herdr.app import build_bus
 from herdr.bus.bus import Bus
 from herdr.bus.log import Batch
 from herdr.config import BusSection
-from herdr.errors import LogUnavailable, NotFound
+from herdr.errors import HerdrError, LogUnavailable, NotFound
+from herdr.event import Draft
 from herdr.locking.desk import Desk
 from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
 from herdr.locking.register import Register
+from herdr.locking.timers import SLICE
 from herdr.locks.events import outcome_of
 from herdr.locks.lock import Lock, Wanted
 from herdr.locks.naming import Naming
@@ -38,7 +40,7 @@ class World:
         self.held, self.log, self.clock = held, log, clock
 
     async def lock(self, owner: str, *paths: str, **more: Any) -> Leased:
-        return await self.desk.lock(Wanted(paths=paths, owner=owner, **more))
+        return (await self.desk.lock(Wanted(paths=paths, owner=owner, **more))).leased
 
     def begin(self, owner: str, *paths: str, **more: Any) -> "asyncio.Task[Leased]":
         return asyncio.create_task(self.lock(owner, *paths, **more))
@@ -123,7 +125,7 @@ def test_a_release_keeps_nobody_off() -> None:
         await world.desk.release(first.lock, first.token)
         await world.lock("b", "x.py")
         assert await world.owners() == ["b"]
-        assert first.lock not in world.held.timers and len(await world.log.load("lock")) == 1
+        assert first.lock not in world.held.endings.timers and len(await world.log.load("lock")) == 1
 
     play(story)
 
@@ -275,6 +277,151 @@ def test_a_token_carried_by_a_call_renews_and_one_that_is_gone_is_refused() -> N
         await pass_time(2)
         with pytest.raises(Fenced):
             await world.desk.carried([lease.token])
+
+    play(story)
+
+
+def test_a_token_that_comes_twice_renews_once() -> None:
+    async def story(world: World) -> None:
+        lease = await world.lock("a", "x.py", ttl_s=100)
+        await pass_time(90)
+        await world.desk.carried([lease.token] * 16)
+        assert [told for told, _ in world.told] == ["lock.granted", "lock.renewed"]
+
+    play(story)
+
+
+def test_a_token_whose_lease_has_just_run_out_is_not_taken_for_a_fresh_one() -> None:
+    """The call comes between the moment in which the lease ends and its expiry's commit."""
+
+    async def story(world: World) -> None:
+        lease = await world.lock("a", "x.py", ttl_s=10)
+        await pass_time(9.99)
+        world.log.held = asyncio.Event()
+        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
+        await until(lambda: world.log.holds)
+        await pass_time(0.02)  # the expiry waits for the commit that is under way
+        assert world.held.left_s(lease.lock) == 0
+        carrying = asyncio.create_task(world.desk.carried([lease.token]))
+        await pass_time(0.01)
+        world.log.held.set()
+        await holding
+        with pytest.raises(Fenced):
+            await carrying
+
+    play(story)
+
+
+def test_leases_that_end_together_end_in_few_commits() -> None:
+    async def story(world: World) -> None:
+        for n in range(300):
+            await world.lock(f"o{n}", f"d{n}.py", ttl_s=50)
+        world.clock.now += 100
+        before = len(world.log.batches)
+        await pass_time(DELAY_S + 1)
+        assert await world.owners() == [] and await world.log.load("lock") == {}
+        assert len(world.log.batches) - before <= 2 * (300 // SLICE + 1)
+
+    play(story)
+
+
+def test_a_wait_that_is_declared_again_as_it_ends_goes_on() -> None:
+    async def story(world: World) -> None:
+        await world.desk.declare("a", "b", None, 10)
+        await pass_time(9.99)
+        world.log.held = asyncio.Event()
+        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
+        await until(lambda: world.log.holds)
+        again = asyncio.create_task(world.desk.declare("a", "b", None, 100))
+        await pass_time(0.02)  # its end and its renewal wait for one and the same commit
+        world.log.held.set()
+        await holding
+        declared = (await again)["wait"]
+        await pass_time(99)
+        assert [wait["wait"] for wait in await world.register.waits()] == [declared]
+        await pass_time(2)
+        assert await world.register.waits() == []
+
+    play(story)
+
+
+def test_a_declaration_whose_caller_has_gone_ends_all_the_same() -> None:
+    async def story(world: World) -> None:
+        world.log.held = asyncio.Event()
+        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
+        await until(lambda: world.log.holds)
+        first = world.begin("x", "x.py")  # something to commit together with it
+        declaring = asyncio.create_task(world.desk.declare("a", "b", None, 10))
+        world.log.held.set()
+        await until(lambda: len(world.held.table.waits()) == 1)
+        declaring.cancel()
+        await asyncio.wait([declaring, holding, first])
+        await pass_time(11)
+        assert await world.register.waits() == []
+
+    play(story)
+
+
+def test_who_leaves_the_line_while_the_log_fails_has_left_it_when_it_is_back() -> None:
+    async def story(world: World) -> None:
+        first = await world.lock("a", "x.py")
+        second = world.begin("b", "x.py", "y.py", wait_s=500)
+        await world.in_line(1)
+        third = world.begin("c", "y.py", wait_s=500)
+        await world.in_line(2)
+        world.log.fails = lambda: True
+        second.cancel()
+        await pass_time(5)
+        assert (
+            len(world.held.table.waiters()) == 2
+        )  # its leaving would grant something, which cannot be stored
+        world.log.fails = lambda: False
+        assert (await third).owner == "c"
+        await world.desk.release(first.lock, first.token)
+        await pass_time(5)
+        assert await world.owners() == ["c"]
+
+    play(story)
+
+
+def test_the_same_cycle_is_told_once_however_often_it_is_tried() -> None:
+    async def story(world: World) -> None:
+        await world.lock("b", "x.py")
+        await world.desk.declare("b", "a", None, 3000)
+        for _ in range(20):
+            with pytest.raises(Deadlock):
+                await world.lock("a", "x.py", wait_s=5)
+        assert [told for told, _ in world.told].count("lock.deadlock") == 1
+        await pass_time(11)
+        with pytest.raises(Deadlock):
+            await world.lock("a", "x.py", wait_s=5)
+        assert [told for told, _ in world.told].count("lock.deadlock") == 2
+        assert world.desk.counts.deadlocks == 21
+
+    play(story)
+
+
+def test_a_mistake_of_the_table_harms_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        renew = world.held.table.renew
+
+        def renew_and_stumble(*args: Any) -> Any:
+            renew(*args)
+            raise KeyError("a mistake of the table (planted)")
+
+        lease = await world.lock("a", "x.py", ttl_s=100)
+        monkeypatch.setattr(world.held.table, "renew", renew_and_stumble)
+        world.log.held = asyncio.Event()
+        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
+        await until(lambda: world.log.holds)
+        stumbling = asyncio.create_task(world.desk.renew(lease.lock, lease.token, 7))
+        beside = world.begin("b", "y.py")
+        world.log.held.set()
+        with pytest.raises(HerdrError, match="its log says which"):
+            await stumbling
+        await holding
+        assert (await beside).owner == "b"
+        assert [lock.ttl_s for lock in world.held.table.held()] == [100, 60]
 
     play(story)
 

@@ -385,7 +385,5 @@ def test_reading_tells_what_overlaps_and_what_would_be_in_the_way() -> None:
     assert locks.table.find((name("lib"),)) == ()
     assert sorted(owners_in(locks.table.conflicts(ask("b", "src/", "lib")))) == ["a", "c", "d", "d"]
     assert owners_in(locks.table.conflicts(ask("a", "lib", "src/y", mode="intent"))) == []
-    waiter = locks.table.waiter(waiting)
-    assert waiter is not None and waiter.owner == "d"
-    assert locks.table.waiter(first.lock) is None
+    assert [(waiter.key, waiter.owner) for waiter in locks.table.waiters()] == [(waiting, "d")]
     assert locks.table.waiters_of(first.lock) == ("d",)

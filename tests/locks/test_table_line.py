@@ -161,7 +161,7 @@ def test_who_no_longer_waits_for_a_later_one_goes_first_again() -> None:
     assert locks.declare("x", "h") is None
     locks.queue("h", "p")
     locks.queue("i", "p")
-    assert locks.table.end_wait("x", "h") == Wait("x on h", "x", "h")
+    assert locks.table.withdraw_wait("x on h") == Wait("x on h", "x", "h")
     assert locks.promote() == []
     assert locks.release(held) == ["x"]
     assert [waiter.owner for waiter in locks.table.waiters()] == ["h", "i"]
@@ -207,10 +207,10 @@ def test_a_declared_wait_counts_for_requests_until_it_ends() -> None:
     assert locks.declare("a", "b") is None
     assert locks.declare("a", "b") is None
     assert locks.table.waits() == (Wait("a on b", "a", "b"),)
-    assert locks.table.wait_between("a", "b") == Wait("a on b", "a", "b")
+    assert locks.table.declared.between("a", "b") == Wait("a on b", "a", "b")
     assert locks.ask(ask("b", "x", waits=True)) == Cycle(("b", "a", "b"))
     assert locks.table.withdraw_wait("a on b") == Wait("a on b", "a", "b")
     assert locks.table.withdraw_wait("a on b") is None
-    assert locks.table.end_wait("a", "b") is None
-    assert locks.table.wait_between("a", "b") is None
+    assert locks.table.withdraw_wait("a on b") is None
+    assert locks.table.declared.between("a", "b") is None
     locks.queue("b", "x")

@@ -205,12 +205,12 @@ class TableMachine(RuleBasedStateMachine, Watched):
         self.follow(self.table.promote(self.seq, self.seq * 10), waiting)
 
     @precondition(lambda self: self.model.waits)
-    @rule(pick=PICK, by_id=st.booleans())
-    def end_wait(self, pick: int, by_id: bool) -> None:
+    @rule(pick=PICK)
+    def end_wait(self, pick: int) -> None:
         wait = sorted(self.model.waits)[pick % len(self.model.waits)]
         owner, on = self.model.waits.pop(wait)
         edges = self.waiting()
-        gone = self.table.withdraw_wait(wait) if by_id else self.table.end_wait(owner, on)
+        gone = self.table.withdraw_wait(wait)
         assert gone == Wait(wait, owner, on)
         assert self.table.withdraw_wait(wait) is None
         self.follow(self.table.promote(self.seq, self.seq * 10), edges)

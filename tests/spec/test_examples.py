@@ -97,7 +97,7 @@ def test_a_client_frame_is_taken(frame: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["requests", "answers"])
 def test_locks_are_asked_for_and_shown_as_described(kind: str) -> None:
-    listed = lock_endpoints(MagicMock(), MagicMock(), MagicMock(), int)
+    listed = lock_endpoints(MagicMock(), MagicMock(), MagicMock())
     types = {f"{e.method} {e.path}": e.request if kind == "requests" else e.response for e in listed}
     shown = examples("locks")[kind]
     assert set(shown) == {name for name, type_ in types.items() if type_ is not None}

@@ -15,6 +15,7 @@ from herdr.clock import SystemClock
 from herdr.errors import LogUnavailable
 from herdr.locks.lock import Wanted
 from herdr.locks.refusals import Deadlock, Locked
+from herdr.locks.views import Taken
 from herdr.web.asgi import Message
 from herdr.web.auth import Access, make_token
 from herdr.web.connect import Connect
@@ -295,7 +296,7 @@ async def test_giving_up_does_not_take_what_was_held_before(
     """The second ask only extends the lock of the first, or one of another connection."""
 
     async def extends(_wanted: Wanted) -> Any:
-        return world.desk.leased("L7", 7)
+        return Taken(world.desk.leased("L7", 7), is_new=False)
 
     client = world.client()
     await client.ask("lock", ref=1, paths=["a"])
@@ -304,8 +305,6 @@ async def test_giving_up_does_not_take_what_was_held_before(
     await client.ask("unlock", ref=3, cancel=2)
     assert world.desk.held == {7}
     other = world.client()
-    while world.bus.log.head < 7:
-        await client.ask("publish", ref=9, events=[{"type": "a.b"}])
     await other.ask("lock", ref=1, paths=["a"])
     await other.ask("unlock", ref=2, cancel=1)
     assert world.desk.held == {7}
@@ -392,7 +391,7 @@ async def test_a_client_that_comes_back_early_keeps_what_it_holds(
     await old.ask("lock", ref=1, paths=["a"], bound=True)
 
     async def extends(_wanted: Wanted) -> Any:
-        return world.desk.leased("L7", 7)
+        return Taken(world.desk.leased("L7", 7), is_new=False)
 
     monkeypatch.setattr(world.desk, "lock", extends)
     await new.ask("lock", ref=1, paths=["a"], bound=True)

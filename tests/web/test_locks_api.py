@@ -60,12 +60,9 @@ class World:
 
     def __init__(self, tokens: Mapping[str, list[str]]) -> None:
         self.desk = FakeDesk()
-        self.head = 6
         self.streams = Streams(10, 30.0, SystemClock(), lambda: 0.0)
         access = Access([make_token(name, name, scopes) for name, scopes in tokens.items()])
-        methods = build_methods(
-            lock_endpoints(self.desk, self.desk, self.streams, lambda: self.head), access, self.desk.carried
-        )
+        methods = build_methods(lock_endpoints(self.desk, self.desk, self.streams), access, self.desk.carried)
         fixed = {path: app for path, app in methods.items() if "{" not in path}
         self.front = Front(fixed, Starlette(routes=starlette_routes(methods, {})), Guard(["localhost"]))
 
@@ -265,9 +262,8 @@ async def test_a_lock_that_comes_when_the_client_goes_is_given_back(world: World
 
 
 async def test_what_the_owner_had_before_is_not_given_back(world: World) -> None:
-    """The token is no newer than the log was when it was asked for: the lock was extended."""
-    world.head = 7
     world.desk.held = {7}
+    world.desk.extends = True
     asked = world.begin("POST", "/v1/locks", LATER)
     await until(lambda: world.desk.waiting)
     world.desk.gate.set()
@@ -330,9 +326,7 @@ async def test_a_failed_give_back_is_no_error_of_anybody(world: World) -> None:
 
 def test_the_description_shows_what_is_answered() -> None:
     world = World({})
-    document = json.loads(
-        json.dumps(describe(lock_endpoints(world.desk, world.desk, world.streams, int), "1"))
-    )
+    document = json.loads(json.dumps(describe(lock_endpoints(world.desk, world.desk, world.streams), "1")))
     schemas = document["components"]["schemas"]
     assert set(schemas["Leased"]["properties"]) == set(FakeDesk().leased("L", 1).__struct_fields__)
     assert {"conflicts", "cycle"} <= set(schemas["Problem"]["properties"])

@@ -1,0 +1,92 @@
+"""How locks end by themselves: leases run out, delays after them are over, whoever asked has gone."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from herdr.clock import Clock
+from herdr.errors import HerdrError
+from herdr.locking.timers import Timers
+from herdr.locks.leases import Timer
+from herdr.locks.lock import Answer, Lock, Outcome, Ruling
+from herdr.locks.table import Table
+
+RETRY_S = 1.0  # until an expiry that the log did not take is tried again
+GIVEN_UP = "given_up"
+"""Why a lock is released that was granted while whoever asked for it went away."""
+
+Decide = Callable[[int, int], Ruling]
+"""A decision of the table, given the next `seq` and the batch's wall clock in microseconds."""
+
+_log = logging.getLogger("herdr.locks")
+
+
+class Endings:
+    """Has the table decide, several at once, when something is due."""
+
+    def __init__(
+        self, table: Table, clock: Clock, delay_s: float, decide: Callable[[Decide], Awaitable[object]]
+    ) -> None:
+        """`delay_s`: how long others are kept off after a lease ran out. `decide` returns after the commit."""
+        self.timers = Timers(clock, self._run_out)
+        self._table = table
+        self._delay_s = delay_s
+        self._decide = decide
+
+    def arm(self, lock: Lock) -> None:
+        """Let a lease, or the delay after one, run its whole time from now on."""
+        if lock.expired:
+            self.timers.begin(lock.lock, "delay", self._delay_s)
+        else:
+            self.timers.begin(lock.lock, "lease", lock.ttl_s, lock.renewed)
+
+    def give_up(self, ask: str) -> None:
+        """Leave nothing behind of an ask that nobody waits for any more; tried until the log takes it."""
+        self.timers.begin(f"gone {ask}", "gone", 0.0)
+
+    def look_at_the_line(self) -> None:
+        """Grant whose way is clear, though no ruling has said so."""
+        self.timers.begin("line", "line", 0.0)
+
+    def left_s(self, lock: Lock) -> float:
+        """Return how many seconds a lock, or the delay after it, has left."""
+        if lock.lock in self.timers:
+            return self.timers.left_s(lock.lock)
+        return self._delay_s if lock.expired else lock.ttl_s  # its commit is under way
+
+    async def _run_out(self, timers: Sequence[Timer]) -> None:
+        def decide(seq: int, now_us: int) -> Ruling:
+            outcomes: list[Outcome] = []
+            answers: list[tuple[str, Answer]] = []
+            for timer in timers:
+                ruling = self._end(timer, seq + len(outcomes), now_us)
+                outcomes.extend(ruling.outcomes)
+                answers.extend(ruling.answers)
+            return Ruling(tuple(outcomes), tuple(answers))
+
+        try:
+            await self._decide(decide)
+        except HerdrError as error:  # a disk that is full; the locks only stay longer than they had to
+            _log.warning("the end of %d leases waits for the log: %s", len(timers), error.detail)
+            for timer in timers:
+                self.timers.again(timer, RETRY_S)
+        else:
+            for timer in timers:
+                self.timers.settle(timer)
+
+    def _end(self, timer: Timer, seq: int, now_us: int) -> Ruling:
+        key, table = timer.key, self._table
+        if timer.kind == "lease":
+            return table.expire(key, timer.saw, seq, now_us)
+        if timer.kind == "delay":
+            return table.end_delay(key, seq, now_us)
+        if timer.kind == "gone":
+            return self._give_back(key.removeprefix("gone "), seq, now_us)
+        if timer.kind == "wait" and (wait := table.declared.get(key)) is not None and wait.renewed <= timer.saw:
+            table.withdraw_wait(key)
+        return table.promote(seq, now_us)
+
+    def _give_back(self, ask: str, seq: int, now_us: int) -> Ruling:
+        lock = self._table.get(ask)
+        if lock is None or lock.expired:
+            return self._table.withdraw(ask, seq, now_us)
+        return self._table.release(ask, lock.token, seq, now_us, GIVEN_UP)
