@@ -98,7 +98,7 @@ async def gateway(
     async with contextlib.AsyncExitStack() as closing:
         log = await open_log(config.bus, clock)
         closing.push_async_callback(log.close)
-        held = HeldLocks(await log.load("lock"), clock, config.locks.expiry_delay_s)
+        held = HeldLocks(await log.load(HeldLocks.kind), clock, config.locks.expiry_delay_s)
         bus = await build_bus(log, config.bus, config.routes, clock, held)
         await bus.start()
         closing.push_async_callback(bus.stop)

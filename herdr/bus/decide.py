@@ -1,4 +1,6 @@
-"""Pure: what becomes of each member of a batch, in `seq` order: duplicate, stale, committed; or what it rules.
+"""What becomes of each member of a batch, in `seq` order: duplicate, stale, committed; or what it rules.
+
+Pure, but for what errands' rules do.
 
 Only the writer calls this, while it forms a batch, and later members see earlier ones: whatever arrives
 together, of two publishers with one `based_on` exactly one is accepted, and of two equal ids one is stored.
@@ -45,9 +47,9 @@ class Decision:
 
 
 class Judge:
-    """Decides batches against what the log holds; changes nothing, so a failed commit needs no undoing.
+    """Decides batches against what the log holds.
 
-    What errands change is theirs to undo (`herdr.bus.errand.Tentative`).
+    It changes nothing itself, so a failed commit needs no undoing; what errands change, `Tentative` takes back.
     """
 
     def __init__(

@@ -37,6 +37,9 @@ Rule = Callable[[int, int], Ruled]
 class Tentative(Protocol):
     """State that errands change while a batch is formed."""
 
+    kind: str
+    """Of its stored values (`herdr.bus.log.Put`)."""
+
     def keep(self) -> None:
         """Make what was changed since the last `keep` or `undo` final: it is committed."""
         ...
@@ -52,6 +55,8 @@ class Tentative(Protocol):
 
 class Stateless:
     """Implements `Tentative` where there are no errands."""
+
+    kind = "none"
 
     def keep(self) -> None:
         """See `Tentative.keep`."""

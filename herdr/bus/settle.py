@@ -30,7 +30,7 @@ class Settlement:
         on_commit: Callable[[list[Event]], None],
         tentative: Tentative,
     ) -> None:
-        """`tentative`: what errands change; its stored values are of the kind `lock`."""
+        """`tentative`: what errands change."""
         self.ids = ids
         self.committed = Rate()
         self._versions = versions
@@ -81,7 +81,7 @@ class Settlement:
                     self.ids.remember(event.source, event_id, event.seq, event.accepted_us)
             self._announce(events)
         self._versions.restore(await log.load("version"))
-        self._tentative.reload(await log.load("lock"))
+        self._tentative.reload(await log.load(self._tentative.kind))
 
     def _announce(self, events: list[Event]) -> None:
         if not events:

@@ -81,7 +81,11 @@ class Endings:
             return table.end_delay(key, seq, now_us)
         if timer.kind == "gone":
             return self._give_back(key.removeprefix("gone "), seq, now_us)
-        if timer.kind == "wait" and (wait := table.declared.get(key)) is not None and wait.renewed <= timer.saw:
+        if (
+            timer.kind == "wait"
+            and (wait := table.declared.get(key)) is not None
+            and wait.renewed <= timer.saw
+        ):
             table.withdraw_wait(key)
         return table.promote(seq, now_us)
 

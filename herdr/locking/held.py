@@ -47,6 +47,8 @@ class HeldLocks:
     Each lock is stored beside the events that it stems from, in their transaction.
     """
 
+    kind = "lock"
+
     def __init__(self, stored: Mapping[str, bytes], clock: Clock, delay_s: float) -> None:
         """`delay_s`: how long others are kept off after a lease ran out."""
         self.table = Table()
@@ -174,7 +176,7 @@ class HeldLocks:
 
     def _put(self, lock: str) -> Put:
         kept = self.table.get(lock)
-        return Put("lock", lock, None if kept is None else _encode(kept))
+        return Put(self.kind, lock, None if kept is None else _encode(kept))
 
     def _committed(self, ruling: Ruling, then: Callable[[], None]) -> None:
         for outcome in ruling.outcomes:

@@ -17,8 +17,7 @@ class Names:
         self, workspace: str, paths: Sequence[str], mode: Mode
     ) -> tuple[tuple[str, ...], tuple[Name, ...]]:
         """See `Naming.names`."""
-        if (
-            self._naming.needs_disk
-        ):  # a network file system can take its time, and nobody else is to wait for it
+        if self._naming.needs_disk:
+            # A network file system can take its time, and nobody else is to wait for it
             return await asyncio.to_thread(self._naming.names, workspace, paths, mode)
         return self._naming.names(workspace, paths, mode)

@@ -1,14 +1,18 @@
 """What is held and waited for, to look at. Nothing here changes anything."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from herdr.errors import NotFound
 from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
-from herdr.locks.lock import Ask, Lock, Mode, Name
+from herdr.locks.line import Waiter
+from herdr.locks.lock import Ask, Blocker, Lock, Mode
 from herdr.locks.naming import DEFAULT
 from herdr.locks.views import conflicts, line_view, lock_view, wait_view
+
+SLICE = 256  # locks that are shown between two turns of the event loop: about 1 ms
 
 
 class Register:
@@ -33,7 +37,28 @@ class Register:
         `path`: only locks that overlap it. Raises NotFound, InvalidInput.
         """
         names = None if path is None else (await self._naming.names(workspace or DEFAULT, [path], "write"))[1]
-        return await self._held.look(lambda: self._list(workspace, names, owner))
+        locks, waiting, waits = await self._held.look(
+            lambda: (
+                self._table.held() if names is None else self._table.find(names),
+                self._line(),
+                self._waits(),
+            )
+        )
+        shown = []
+        for place, lock in enumerate(locks):
+            if not place % SLICE:
+                await asyncio.sleep(0)  # thousands must not keep a user's instruction waiting
+            if self._fits(lock, None if names is not None else workspace, owner):
+                shown.append(self._shown(lock))
+        return {
+            "locks": shown,
+            "waiting": [
+                line_view(waiter, blockers)
+                for waiter, blockers in waiting
+                if workspace in (None, waiter.ask.workspace) and owner in (None, waiter.owner)
+            ],
+            "waits": waits,
+        }
 
     async def one(self, lock: str) -> dict[str, Any]:
         """Return one lock. Raises NotFound."""
@@ -50,26 +75,12 @@ class Register:
         """Return the declared waits."""
         return await self._held.look(self._waits)
 
-    def _list(
-        self, workspace: str | None, names: tuple[Name, ...] | None, owner: str | None
-    ) -> dict[str, Any]:
-        locks = self._table.held() if names is None else self._table.find(names)
-        waiting = [
-            line_view(waiter, self._table.blockers_of(waiter.key))
-            for waiter in self._table.waiters()
-            if workspace in (None, waiter.ask.workspace) and owner in (None, waiter.owner)
-        ]
-        return {
-            "locks": [
-                self._shown(lock)
-                for lock in locks
-                if not lock.expired
-                and owner in (None, lock.owner)
-                and (names is not None or workspace in (None, lock.workspace))
-            ],
-            "waiting": waiting,
-            "waits": self._waits(),
-        }
+    @staticmethod
+    def _fits(lock: Lock, workspace: str | None, owner: str | None) -> bool:
+        return not lock.expired and workspace in (None, lock.workspace) and owner in (None, lock.owner)
+
+    def _line(self) -> list[tuple[Waiter, tuple[Blocker, ...]]]:
+        return [(waiter, self._table.blockers_of(waiter.key)) for waiter in self._table.waiters()]
 
     def _waits(self) -> list[dict[str, Any]]:
         return [wait_view(wait, self._held.expires_us(wait.wait)) for wait in self._table.waits()]

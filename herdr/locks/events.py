@@ -44,7 +44,8 @@ def deadlock_event(cycle: tuple[str, ...]) -> Told:
 def outcome_of(type_: str, data: bytes, seq: int, held: Mapping[str, Lock]) -> Outcome | None:
     """Return the outcome that a stored event tells of; None for one that changes nothing.
 
-    `held` are the locks as the earlier events left them. Raises msgspec.ValidationError when the event is not
+    The gateway starts from stored locks and needs no replay; this is how one sees that the log alone says the
+    same. `held` are the locks as the earlier events left them. Raises msgspec.ValidationError when the event is not
     one of this module's.
     """
     if type_ == "lock.granted":

@@ -20,9 +20,8 @@ from herdr.web.problems import Refused
 from herdr.web.socket import Socket
 from herdr.web.surface import LOCKS
 
-ASKS_MAX = (
-    64  # locks of one connection that are asked for and not answered: a tool works on a handful of files
-)
+ASKS_MAX = 64
+"""Locks of one connection that are asked for and not answered; a tool works on a handful of files."""
 OTHERS_MAX = 256  # its other lock operations under way: they take milliseconds, and pass the asks that wait
 ASKS_KEPT = 256  # answered asks that can be given up by their ref: a `cancel` may cross its answer
 BOUND_MAX = 10_000  # as many as the lock table holds; beyond that the oldest have long expired

@@ -19,6 +19,8 @@ from herdr.event import Draft, Lane, Receipt
 class Counter:
     """State that errands change: a number, and what it was when last kept."""
 
+    kind = "lock"
+
     def __init__(self) -> None:
         self.now = self.kept = 0
         self.reloads: list[Mapping[str, bytes]] = []
