@@ -19,7 +19,7 @@ from lock_witness import Line
 PATHS = [f"src/f{n}.py" for n in range(3)]
 TTL_S = 2.0
 WAIT_S = (0.3, 20.0, 20.0)  # now and then one gives up; who waits for a dead one's lock mostly gets it
-WORK_S = (0.0, 0.0, 0.05, 1.5)  # what holders do takes time; now and then longer than a restart does
+WORK_S = (0.0, 0.0, 0.05, 1.0)  # what holders do takes time; now and then longer than a restart does
 
 
 class Fighter:

@@ -92,7 +92,7 @@ class Holders:
 
     def _taken(self, path: str, hold: Hold) -> Iterator[str]:
         for (held, _), other in self._open.items():
-            if held == path and not self._may_follow(other, hold):
+            if held == path and not self._may_follow(*sorted((other, hold), key=lambda one: one.token)):
                 dead = ", which is dead but had a lease" if other.name in self._dead else ""
                 yield f"two holders of {path}: {other}{dead} and {hold}"
         newest = self._newest.get(path)
@@ -108,7 +108,7 @@ class Holders:
         So it is not held against the gateway when a fighter stood still for longer than its lease, and wrote
         only then that it has something, or that it no longer relies on it.
         """
-        return later.token > earlier.token and later.granted > earlier.granted + self._kept_s
+        return earlier.token < later.token and earlier.granted + self._kept_s < later.granted
 
 
 def holding_faults(lines: Iterable[Line], times: Times) -> list[str]:
