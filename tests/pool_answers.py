@@ -1,11 +1,10 @@
 """A stand-in for the gateway's model endpoints: what is set as the answer to a path is what it says."""
 
-import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from json_server import Answer, Call, json_server
 
 POOL: dict[str, Any] = {
     "backends": [
@@ -57,38 +56,22 @@ POOL: dict[str, Any] = {
 class PoolAnswers:
     """What it answers, and what it was asked."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
+        self.url = ""
         self.answers: dict[str, tuple[int, Any]] = {"/v1/pool": (200, POOL)}
         self.asked: list[str] = []
         self.tokens: list[str | None] = []
+
+    def answer(self, call: Call) -> Answer:
+        self.asked.append(call.path)
+        self.tokens.append(call.authorization)
+        unknown = (404, {"code": "not_found", "detail": "no such path"})
+        return self.answers.get(call.path.partition("?")[0], unknown)
 
 
 @contextmanager
 def pool_answers() -> Iterator[PoolAnswers]:
     """Run the stand-in on a free port of loopback."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.asked.append(self.path)
-            state.tokens.append(self.headers.get("authorization"))
-            unknown = (404, {"code": "not_found", "detail": "no such path"})
-            status, value = state.answers.get(self.path.partition("?")[0], unknown)
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        state = PoolAnswers(f"http://127.0.0.1:{server.server_address[1]}")
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield state
-        finally:
-            server.shutdown()
-            thread.join()
+    state = PoolAnswers()
+    with json_server(state.answer) as state.url:
+        yield state

@@ -137,10 +137,15 @@ def run(args: argparse.Namespace) -> int:
     )
     held = Taking(to, body, clock, note).take(args.wait)
     ours = {LOCK_VARIABLE: held.lock, TOKEN_VARIABLE: str(held.token), OWNER_VARIABLE: owner}
+    environ = {**os.environ, **ours}
+    if (
+        os.environ.get(LOCK_VARIABLE) == held.lock
+    ):  # of a run around this one, which keeps it and gives it back
+        return run_inherited(args.argv, environ)
     code = INTERRUPTED
     try:
         with Lease(to, held, clock, note):
-            code = run_inherited(args.argv, {**os.environ, **ours})
+            code = run_inherited(args.argv, environ)
     except KeyboardInterrupt:  # while giving it back: the command has ended, and its code counts
         note("not given back: interrupted; the lease ends by itself")
     return code

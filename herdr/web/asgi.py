@@ -26,6 +26,9 @@ JSON: Headers = [(b"content-type", b"application/json")]
 _encode = msgspec.json.Encoder().encode
 
 
+NO_PONG = 1011  # RFC 6455's "internal error", by which servers close when a ping was not answered in time
+
+
 class ClientGone(Exception):
     """The client left before its request was whole; there is nobody to answer."""
 

@@ -10,7 +10,7 @@ import msgspec
 from herdr.bus.bus import Bus
 from herdr.bus.publish import Publisher
 from herdr.errors import HerdrError
-from herdr.web.asgi import ABORT, Receive, Scope, Send, refuse_handshake
+from herdr.web.asgi import ABORT, NO_PONG, Receive, Scope, Send, refuse_handshake
 from herdr.web.auth import Access, Caller
 from herdr.web.channels import Channels
 from herdr.web.frames import (
@@ -81,7 +81,7 @@ class Connect:
             with self._streams.connected(connection):
                 await connection.run(receive)
         finally:
-            await locks.end(keeps_bound=connection.leaving)
+            await locks.end(keeps_bound=connection.leaving or connection.silent)
 
     def _scope_needed(self, scope: Scope) -> str:
         """A token that may do one thing only may connect; each op is judged again."""
@@ -119,6 +119,8 @@ class Connection:
         self._retry_ms = retry_ms
         self.leaving = False
         """Whether the gateway has begun to end the connection."""
+        self.silent = False
+        """Whether it ended because the client did not answer: it may be halted, and go on where it was."""
         self._room = asyncio.Semaphore(PUBLISHES_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -129,6 +131,7 @@ class Connection:
                 while (message := await receive())["type"] != "websocket.disconnect":
                     if not self.leaving:
                         await self._handle(message)
+                self.silent = message.get("code") == NO_PONG
         finally:
             self._channels.close_all()
             for task in self._tasks:

@@ -94,8 +94,9 @@ class LockChannels:
     async def end(self, *, keeps_bound: bool) -> None:
         """End with the connection.
 
-        `keeps_bound`: what is bound stays, because the gateway ended the connection. Its client comes back after
-        the restart and asks for what it holds; meanwhile its lease keeps others off its half-done work.
+        `keeps_bound`: what is bound stays, because the gateway ended the connection, at a stop or because the
+        client does not answer. A client comes back after the restart and asks for what it holds, and a halted one
+        goes on where it was; meanwhile their leases keep others off half-done work.
         """
         for task in self._asking:
             task.cancel()

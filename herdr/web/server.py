@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from herdr.web.asgi import ABORT, NO_CONTENT, WRITE_WHOLE, Headers, Scope
+from herdr.web.asgi import ABORT, NO_CONTENT, NO_PONG, WRITE_WHOLE, Headers, Scope
 from herdr.web.problems import CONTENT_TYPE, Refused, problem_of
 
 HEADER_MAX = 32 * 1024  # bytes of one request's header; llhttp itself has no bound
@@ -197,6 +197,11 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         """Begin with the handshake."""
         super().connection_made(transport)
         self.opened_at = self.loop.time()
+
+    def keepalive_timeout(self) -> None:
+        """Close because a ping was not answered, and say so to the application, which uvicorn does not."""
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": NO_PONG})
+        super().keepalive_timeout()
 
     def end_if_late(self, now: float, deadlines: Deadlines) -> None:
         """Cut a connection whose handshake does not come to an end."""

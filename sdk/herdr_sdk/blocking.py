@@ -23,7 +23,7 @@ from herdr_sdk.errors import Holder, LockLost
 from herdr_sdk.event import Draft, DraftFields, Event, Receipt
 from herdr_sdk.follow import AckMode, Filters
 from herdr_sdk.lock_queries import LockInfo
-from herdr_sdk.locks import Mode
+from herdr_sdk.locks import LockFields, Mode
 
 CHUNK_EVENTS = 512  # handed to the loop's thread at once: a hand-over costs as much as publishing ten
 CHUNKS_WAITING = 2  # beside the one being sent: enough to keep the thread busy
@@ -111,29 +111,9 @@ class Hub:
         """See `herdr_sdk.Hub.set_attrs`."""
         self._thread.run(self._hub.set_attrs(**attrs))
 
-    def lock(
-        self,
-        *paths: str,
-        wait: float = 0.0,
-        ttl: float = 60.0,
-        mode: Mode = "write",
-        purpose: str | None = None,
-        workspace: str = "default",
-        owner: str | None = None,
-        session: str | None = None,
-    ) -> "Lock":
+    def lock(self, *paths: str, **fields: Unpack[LockFields]) -> "Lock":
         """See `herdr_sdk.Hub.lock`; use it in `with`."""
-        lock = self._hub.lock(
-            *paths,
-            wait=wait,
-            ttl=ttl,
-            mode=mode,
-            purpose=purpose,
-            workspace=workspace,
-            owner=owner,
-            session=session,
-        )
-        return Lock(self._thread, lock)
+        return Lock(self._thread, self._hub.lock(*paths, **fields))
 
     def waiting_for(self, on: str, *, purpose: str | None = None, owner: str | None = None) -> "WaitingFor":
         """See `herdr_sdk.Hub.waiting_for`; use it in `with`. The block cannot be cancelled."""

@@ -13,7 +13,7 @@ from herdr_sdk.follow import AckMode, Filters, Follow
 from herdr_sdk.frames import attrs_frame
 from herdr_sdk.lease import Leases
 from herdr_sdk.lock_queries import LockInfo, LockQueries
-from herdr_sdk.locks import Lock, Mode
+from herdr_sdk.locks import Lock, Mode, Wish
 from herdr_sdk.publish import Many, Publisher
 from herdr_sdk.versions import Versions
 from herdr_sdk.waits import WaitingFor, Waits
@@ -159,7 +159,8 @@ class Hub:
             **{"ttl_s": ttl, "purpose": purpose, "session": session, "bound": True},
         }
         named = {key: value for key, value in fields.items() if value is not None}
-        return Lock(self._connection, self._leases, named, wait, ttl, self._connect_timeout_s)
+        wish = Wish(self._connection, self._leases, named, wait)
+        return Lock(wish, ttl, self._connect_timeout_s)
 
     def waiting_for(self, on: str, *, purpose: str | None = None, owner: str | None = None) -> WaitingFor:
         """Declare, for an `async with` block, that one goes on only when the owner `on` has delivered something.

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self, TypedDict
 
 from herdr_sdk.connection import Connection
 from herdr_sdk.errors import ConnectionFailed, HerdrError, LockLost
@@ -18,6 +18,28 @@ RELEASE_S = 30.0  # as long as a publish waits by default for a lost connection
 ABANDON_S = 2.0  # the same when an error leaves the block: then that error is what matters
 
 
+class LockFields(TypedDict, total=False):
+    """The keyword arguments of `Hub.lock`, which says what each is for."""
+
+    wait: float
+    ttl: float
+    mode: Mode
+    purpose: str | None
+    workspace: str
+    owner: str | None
+    session: str | None
+
+
+class Wish(NamedTuple):
+    """What a lock is to be, and through what it is asked for."""
+
+    connection: Connection
+    leases: Leases
+    fields: Mapping[str, object]
+    """As the gateway calls them."""
+    wait_s: float
+
+
 class Lock:
     """A lock on one or several paths, all or none; made by `Hub.lock`. Use it in `async with`, or by hand
     with `acquire` and `release`.
@@ -25,19 +47,8 @@ class Lock:
     A lost lock cannot be missed: leaving the block, or `release`, raises LockLost.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        leases: Leases,
-        fields: Mapping[str, object],
-        wait_s: float,
-        ttl_s: float,
-        grace_s: float,
-    ) -> None:
-        self._connection = connection
-        self._leases = leases
-        self._fields = fields
-        self._wait_s = wait_s
+    def __init__(self, wish: Wish, ttl_s: float, grace_s: float) -> None:
+        self._wish = wish
         self._ttl_s = ttl_s
         self._grace_s = grace_s
         self._lease: Lease | None = None
@@ -85,8 +96,8 @@ class Lock:
         """
         if self._held:
             raise RuntimeError("this lock is held already; make another one with hub.lock()")
-        asking = _Asking(self._connection, self._leases, self._fields, self._wait_s, self._ttl_s)
-        self._lease = await asking.lease(self._wait_s + self._grace_s)
+        asking = _Asking(self._wish, self._ttl_s)
+        self._lease = await asking.lease(self._wish.wait_s + self._grace_s)
         self._held = True
         return self
 
@@ -140,23 +151,14 @@ class Lock:
 class _Asking:
     """One attempt to get a lock: asked again on a new socket, and in parts that the gateway can wait for."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        leases: Leases,
-        fields: Mapping[str, object],
-        wait_s: float,
-        ttl_s: float,
-    ) -> None:
+    def __init__(self, wish: Wish, ttl_s: float) -> None:
         loop = asyncio.get_running_loop()
-        self._connection = connection
-        self._leases = leases
-        self._fields = fields
+        self._wish = wish
         self._ttl_s = ttl_s
-        self._until = loop.time() + wait_s
+        self._until = loop.time() + wish.wait_s
         self._more = False
         self._answer: asyncio.Future[Lease] = loop.create_future()
-        self._exchange = Exchange(connection, self._write, self._answered, self._failed)
+        self._exchange = Exchange(wish.connection, self._write, self._answered, self._failed)
 
     async def lease(self, within_s: float) -> Lease:
         """Return what was granted. Whoever no longer wants it, cancelled or out of time, leaves the line."""
@@ -176,11 +178,11 @@ class _Asking:
     def _write(self, ref: int) -> bytes:
         left_s = max(0.0, self._until - asyncio.get_running_loop().time())
         self._more = left_s > WAIT_MAX_S
-        return lock_frame(ref, {**self._fields, "wait_s": min(left_s, WAIT_MAX_S)})
+        return lock_frame(ref, {**self._wish.fields, "wait_s": min(left_s, WAIT_MAX_S)})
 
     def _answered(self, frame: Answer) -> None:
         if isinstance(frame, Leased):
-            lease = self._leases.adopt(frame, self._ttl_s)
+            lease = self._wish.leases.adopt(frame, self._ttl_s)
             if self._answer.done():  # cancelled, and has not run since
                 lease.leave(self._ttl_s)
             else:
@@ -199,12 +201,12 @@ class _Asking:
         if answer.done() and not answer.cancelled() and answer.exception() is None:
             answer.result().leave(self._ttl_s)
         elif (asked := self._exchange.ref) is not None:
-            tell(self._connection, lambda ref: cancel_frame(ref, asked))
+            tell(self._wish.connection, lambda ref: cancel_frame(ref, asked))
 
     def _late(self, within_s: float) -> HerdrError:
         if self._exchange.trouble is not None:
             return self._exchange.trouble.as_error()
-        why = "does not answer" if self._connection.up else "cannot be reached"
+        why = "does not answer" if self._wish.connection.up else "cannot be reached"
         return ConnectionFailed(
             f"The lock was not granted: the gateway {why} for {within_s:g} s. Is it running? Try again later."
         )

@@ -65,6 +65,14 @@ def test_a_command_under_a_lock_is_not_in_its_own_way(herdr: Cli) -> None:
     assert (done.returncode, done.stdout) == (0, "ran\n")
 
 
+def test_a_run_within_a_run_leaves_the_lock_to_the_outer_one(herdr: Cli) -> None:
+    inner = '"$0" -m herdr lock run src/ -- true; "$0" -m herdr locks --json'
+    done = herdr("lock", "run", "src/", "--", "bash", "-c", inner, sys.executable)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["locks"][0]["paths"] == ["src/"]
+    assert locks(herdr)["locks"] == []
+
+
 def test_two_runs_without_a_name_exclude_each_other(herdr: Cli) -> None:
     with holding(herdr, "a"):
         assert herdr("lock", "run", "a", "--", "true").returncode == 75

@@ -16,7 +16,7 @@ from herdr.errors import LogUnavailable
 from herdr.locks.lock import Wanted
 from herdr.locks.refusals import Deadlock, Locked
 from herdr.locks.views import Taken
-from herdr.web.asgi import Message
+from herdr.web.asgi import NO_PONG, Message
 from herdr.web.auth import Access, make_token
 from herdr.web.connect import Connect
 from herdr.web.lock_channels import ASKS_KEPT, ASKS_MAX, OTHERS_MAX
@@ -72,8 +72,8 @@ class Client:
         self.begin_close()
         await self.task
 
-    def begin_close(self) -> None:
-        self._sent.put_nowait({"type": "websocket.disconnect", "code": 1000})
+    def begin_close(self, code: int = 1000) -> None:
+        self._sent.put_nowait({"type": "websocket.disconnect", "code": code})
 
 
 class World:
@@ -319,6 +319,16 @@ async def test_what_was_asked_for_long_ago_is_forgotten(world: World) -> None:
     assert (await client.ask("unlock", ref="u", cancel=0))["code"] == "unknown_ref"
     assert (await client.ask("unlock", ref="u", cancel=ASKS_KEPT))["op"] == "unlock"
     await client.close()
+
+
+@pytest.mark.parametrize(("code", "kept"), [(1000, False), (1005, False), (NO_PONG, True)])
+async def test_a_client_that_is_silent_keeps_what_is_bound(world: World, code: int, kept: bool) -> None:
+    """It may be halted, and go on where it was; one that has ended has closed its socket."""
+    client = world.client()
+    await client.ask("lock", ref=1, paths=["a"], bound=True)
+    client.begin_close(code)
+    await client.task
+    assert (world.said("release") == []) == kept
 
 
 async def test_what_is_bound_ends_with_the_connection_and_nothing_else(world: World) -> None:
