@@ -108,7 +108,7 @@ class Holders:
         So it is not held against the gateway when a fighter stood still for longer than its lease, and wrote
         only then that it has something, or that it no longer relies on it.
         """
-        return earlier.token < later.token and earlier.granted + self._kept_s < later.granted
+        return earlier.granted + self._kept_s < later.granted
 
 
 def holding_faults(lines: Iterable[Line], times: Times) -> list[str]:
@@ -230,7 +230,7 @@ class Waits:
         """
         end = start + lasts_s
         for down, up in self._outages:
-            if start <= up and down <= end + self._times.slack_s:
+            if down <= end + self._times.slack_s:
                 end = max(end, up + lasts_s)
         return end
 

@@ -33,7 +33,7 @@ PURE = {
         for name in ("lock", "refusals", "overlap", "index", "paths", "table", "state", "line")
     ),
     *(f"locks.{name}" for name in ("graph", "claims", "blockers", "journal", "relation", "waits", "events")),
-    *(f"locks.{name}" for name in ("views", "leases", "unlocked", "evidence")),
+    *(f"locks.{name}" for name in ("views", "leases", "unlocked")),
     *(f"pool.{name}" for name in ("request", "chunk", "failures", "names", "numbers", "records", "turns")),
     *(f"pool.{name}" for name in ("billing", "canonical", "chain", "identity", "joins")),
     *(f"pool.{name}" for name in ("schedule", "shares", "slots", "spill", "standing", "waiting", "plan")),

@@ -22,7 +22,7 @@ from herdr.event import Draft, Event, Lane, Receipt
 HELD_BYTES_MAX = 64 * 1024 * 1024  # of debounced events; as much as the lanes hold before they are full
 
 OnChange = Callable[[Draft, str, str | None], None]
-"""Called with the draft, its source, and the content hash that it gives."""
+"""Called with the draft, its source, and the content hash that it gives. Must not raise: drafts would be lost."""
 
 _encode = msgspec.json.Encoder().encode
 

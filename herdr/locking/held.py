@@ -88,7 +88,7 @@ class HeldLocks:
         """See `Tentative.reload`; every lease runs its full time again."""
         locks = sorted((_decode(raw) for raw in stored.values()), key=lambda lock: lock.token)
         self.table.restore(locks)
-        self._tokens = {lock.token: lock.lock for lock in locks}
+        self._tokens = {lock.token: lock.lock for lock in locks if not lock.expired}
         for lock in locks:
             self.endings.arm(lock)
             self._answer(lock.lock, Held(lock))
@@ -181,11 +181,13 @@ class HeldLocks:
     def _committed(self, ruling: Ruling, then: Callable[[], None]) -> None:
         for outcome in ruling.outcomes:
             kept = self.table.get(outcome.lock.lock)
-            if kept is None:
-                self.endings.timers.end(outcome.lock.lock)
+            if kept is None or kept.expired:
                 self._tokens.pop(outcome.lock.token, None)
             else:
                 self._tokens[kept.token] = kept.lock
+            if kept is None:
+                self.endings.timers.end(outcome.lock.lock)
+            else:
                 self.endings.arm(kept)
             if isinstance(outcome, Granted) and self._on_grant is not None:
                 self._on_grant(outcome.lock.workspace, exact_paths(outcome.lock))

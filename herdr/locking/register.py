@@ -36,7 +36,10 @@ class Register:
 
         `path`: only locks that overlap it. Raises NotFound, InvalidInput.
         """
-        names = None if path is None else (await self._naming.names(workspace or DEFAULT, [path], "write"))[1]
+        names = None
+        if workspace is not None or path is not None:  # an unknown workspace is told either way
+            _, names = await self._naming.names(workspace or DEFAULT, [path or "./"], "write")
+            names = None if path is None else names
         locks, waiting, waits = await self._held.look(
             lambda: (
                 self._table.held() if names is None else self._table.find(names),

@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from herdr.clock import Clock
 from herdr.locks.leases import Kind, Leases, Timer
 
+STILL_S = (
+    1.0  # late by more than that, the whole process stood still; renewals that wait in its sockets go first
+)
 SLICE = 32  # that run out in one transaction; after a restart thousands can end together
 
 _log = logging.getLogger("herdr.locks")
@@ -70,6 +73,8 @@ class Timers:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(None if at is None else max(0.0, at - self._clock.monotonic())):
                     await self._wake.wait()
+            if at is not None and self._clock.monotonic() - at > STILL_S:
+                await asyncio.sleep(STILL_S)
 
 
 def _report_crash(task: "asyncio.Task[None]") -> None:

@@ -50,6 +50,7 @@ class UnlockedWrites:
         self._publisher = publisher
         self._clock = clock
         self._unlocked = Unlocked(self._holders, watcher)
+        self._failed = False
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -81,7 +82,15 @@ class UnlockedWrites:
         self._unlocked.saw(workspace, path, hash_, state is None, now, created)
 
     def reported(self, draft: Draft, source: str, hash_: str | None) -> None:
-        """Take note of what a tool says that it changed."""
+        """Take note of what a tool says that it changed. Never raises: this is part of taking its event in."""
+        try:
+            self._reported(draft, source, hash_)
+        except Exception:  # noqa: BLE001 - logged; the event has nothing to do with it
+            if not self._failed:  # once: it may be so for every event from now on
+                _log.exception("a report of a change was not compared with the locks over it")
+            self._failed = True
+
+    def _reported(self, draft: Draft, source: str, hash_: str | None) -> None:
         if draft.subject is None or source == self._watcher:
             return
         now, told = self._clock.monotonic(), _told(draft)
@@ -111,25 +120,27 @@ class UnlockedWrites:
                     await self._wake.wait()
 
     def _tell(self, findings: Sequence[Finding]) -> None:
-        for _, alike in groupby(findings, key=lambda f: (f.workspace, f.lock, f.by)):
+        for _, alike in groupby(findings, key=lambda f: (f.workspace, f.lock.lock, f.by)):
             for some in batched(alike):
                 self._announce(some)
 
     def _announce(self, findings: Sequence[Finding]) -> None:
         """Tell of the writes of one author under one lock, in one event."""
         first = findings[0]
+        lock, by = first.lock, first.by
         single = first.path if len(findings) == 1 else None
         data = {
             "workspace": first.workspace,
             "subject": single,
             "paths": [finding.path for finding in findings],
             "status": "unlocked",
-            "by": first.by or UNKNOWN,
+            "by": by or UNKNOWN,
             "hash": first.hash if single else None,
-            "holder": {"owner": first.owner, "lock": first.lock, "purpose": first.purpose},
+            "holder": {"owner": lock.owner, "lock": lock.lock, "purpose": lock.purpose},
         }
+        to = (lock.owner,) if by is None else (lock.owner, by)
         self._publisher.announce(
-            "conflict.detected", data, to=first.to, lane=Lane.P0, subject=single, workspace=first.workspace
+            "conflict.detected", data, to=to, lane=Lane.P0, subject=single, workspace=first.workspace
         )
 
 

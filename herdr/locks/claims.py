@@ -45,6 +45,11 @@ def collide(one: Claim, other: Claim) -> bool:
     return one.owner != other.owner and "write" in (one.mode, other.mode)
 
 
+def segments_of(claim: Claim) -> int:
+    """Return how many segments a claim's names have together."""
+    return sum(len(name.literal) + len(name.rest) for name in claim.names)
+
+
 class Claims(Generic[T]):
     """Claims by key, by owner, and by what they overlap with."""
 
@@ -53,6 +58,8 @@ class Claims(Generic[T]):
         self._claims: dict[str, T] = {}
         self._by_owner: dict[str, set[str]] = {}
         self._index = Index()
+        self.segments = 0
+        """Of all names together: what their index takes memory for."""
 
     def __len__(self) -> int:
         return len(self._claims)
@@ -111,9 +118,12 @@ class Claims(Generic[T]):
         self._claims[key] = claim
         self._by_owner.setdefault(claim.owner, set()).add(key)
         self._index.add(key, claim.names)
+        self.segments += segments_of(claim)
 
     def _drop(self, key: str) -> None:
-        owner = self._claims.pop(key).owner
+        claim = self._claims.pop(key)
+        owner = claim.owner
+        self.segments -= segments_of(claim)
         keys = self._by_owner[owner]
         keys.remove(key)
         if not keys:

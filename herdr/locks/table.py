@@ -10,7 +10,7 @@ shown to people. Changes are tentative until `keep`.
 
 from herdr.errors import NotFound
 from herdr.locks.blockers import blockers
-from herdr.locks.claims import Claims, collide
+from herdr.locks.claims import Claims, collide, segments_of
 from herdr.locks.line import Waiter
 from herdr.locks.lock import (
     Answer,
@@ -35,6 +35,9 @@ from herdr.locks.refusals import Fenced
 from herdr.locks.state import State
 
 LOCKS_MAX = 10_000  # held, expired a moment ago, or waited for: 1 KiB each, mostly, and in every look-up
+SEGMENTS_MAX = (
+    300_000  # of all their names together, 0.6 KiB each: 10,000 locks of three names with ten of them
+)
 WAITERS_MAX = 1_000  # each a connection that is kept open
 WAITS_MAX = 1_000
 IN_WAY_MAX = 600_000  # pairs of a waiter and what it stands behind, 100 MB; 1,000 for one path are 499,500
@@ -186,7 +189,7 @@ class Table(State):
         if found:
             answer = self._queue(ask, draft.now_us) if ask.waits else Denied(found)
         else:
-            answer = self._full(in_way=len(passed)) or Held(self._grant(ask, draft))
+            answer = self._full(ask, in_way=len(passed)) or Held(self._grant(ask, draft))
         draft.answer(ask.lock, answer)
 
     def _queue(self, ask: Ask, now_us: int) -> Answer:
@@ -196,17 +199,18 @@ class Table(State):
             return Cycle(cycle)
         if len(self._line) >= self._waiters_max:
             return Full("waiters")
-        full = self._full(in_way=len(locks) + len(self._line))
+        full = self._full(ask, in_way=len(locks) + len(self._line))
         if full is not None:
             return full
         self._came += 1
         self._graph.join(Waiter(ask, now_us, self._came), locks.keys())
         return Queued(self.blockers_of(ask.lock))
 
-    def _full(self, in_way: int) -> Full | None:
+    def _full(self, ask: Ask, in_way: int) -> Full | None:
         """Return which bound one more lock or waiter would exceed, by which so much more is in somebody's way."""
-        if len(self._held) + len(self._line) >= self._locks_max:  # who waits has its place
-            return Full("locks")
+        segments = self._held.segments + self._line.segments + segments_of(ask)
+        if len(self._held) + len(self._line) >= self._locks_max or segments > SEGMENTS_MAX:
+            return Full("locks")  # who waits has its place
         return Full("waiters") if len(self._line.in_way) + in_way > IN_WAY_MAX else None
 
     def _grant(self, ask: Ask, draft: Draft) -> Lock:
@@ -231,7 +235,9 @@ class Table(State):
         return lock
 
     def _extend(self, own: Lock, ask: Ask, draft: Draft) -> Lock:
-        renewed = Renewed(own, draft.seq, ask.ttl_s)
+        renewed = Renewed(
+            own, draft.seq, max(own.ttl_s, ask.ttl_s)
+        )  # whoever shares the lock counts on its lease
         draft.add(renewed)
         self.apply(renewed)
         return self._held[own.lock]

@@ -2,34 +2,41 @@
 
 A watcher cannot see who wrote. So a change under a write lock counts as the holder's when the holder reports
 the same content: before (since the lock began) or within `WINDOW_S` after. Otherwise it is a `Finding`, by
-whoever else reports that content, or by nobody known.
+whoever else reports that content, or by nobody known. A report by somebody else is itself such a change.
 
-What is settled without a finding, beside that:
+No finding either: a state that another one follows within `STEP_S`, as files are saved in steps; a file that
+comes and goes within the window, as editors make them; and what was reported at most `WINDOW_S` ago by whoever
+could write then, as the watcher may see it only under the next lock. A write from before a lock that nobody
+reported is found, on purpose: the holder may have read the file before.
 
-- a state that another one followed within `STEP_S`, when that one is settled: files are saved in steps;
-- a file that came and went within the window: editors put temporary files beside what they save;
-- a state that somebody reported at most `WINDOW_S` before the lock began, when it was theirs to write: the
-  watcher only saw it late. A write from before the lock that nobody reported is found, on purpose: the holder
-  may have read the file before it.
-
-Where a file has several names (links, workspaces within each other), a holder's report of one of them counts
-for all that its lock knows of, and a sighting only in the workspace that the lock was taken in.
-
-A source is the holder when it is equal to the lock's `owner`. Whoever reports only after giving the lock back
-cannot be told from one who wrote after it; so report first.
+A source is the holder when it is equal to the lock's `owner`. Where a file has several names, a holder's report
+of one counts for all that its lock knows of, and a sighting only in the workspace that the lock was taken in.
 """
 
 import heapq
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple
 
-from herdr.locks.evidence import GONE, TOLD_MAX, WINDOW_S, Finds, Found, Key, Pending, Report, Reports, State
 from herdr.locks.lock import Lock
 
-PENDING_PATHS_MAX = 10_000  # within one window: a branch switch of a large tree; 10 MB at worst
-LOCKS = 8  # looked at of one owner's locks over one path; together they only bridge a change of locks
+WINDOW_S = 5.0  # how long a holder has to report what it wrote; the protocol's number
+STEP_S = 1.0  # between two steps of one save: format-on-save is the slow one; notices come 0.05 s apart
+STEPS_S = 15.0  # something writes without pause: say so after three windows at the latest
+FOUND_S = 600.0  # how late a report still tells who wrote; an agent's turn takes minutes
 
+OPEN_MAX = 10_000  # changes within one window: a branch switch of a large tree; 10 MB at worst
+PATHS_MAX = 10_000  # remembered, as many as there can be locks; the one last heard of longest ago goes; 60 MB
+KEPT = 8  # of everything kept of one path: more than an undo goes back, or than authors claim one write
+
+GONE = ""
+State = str | None
+"""A content's hash, `GONE`, or None: changed to something that cannot be told."""
+
+Key = tuple[str, str]
 Holders = Callable[[str, str], Sequence[Lock]]
 
 
@@ -40,14 +47,95 @@ class Finding(NamedTuple):
     path: str
     hash: str | None
     """None when it is not known, or the file was deleted."""
-    deleted: bool
     by: str | None
     """Who reported this content; None: nobody has so far."""
-    lock: str
-    owner: str
-    purpose: str | None
-    to: tuple[str, ...]
-    """Who has to know: the holder, and `by`."""
+    lock: Lock
+
+
+class _Report(NamedTuple):
+    state: State
+    at: float
+    locks: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    """A change under a lock that its holder has not reported. `by` names who else did."""
+
+    state: State
+    lock: Lock
+    first: float
+    last: float
+    by: list[str]
+    created: bool = False
+
+    @property
+    def due(self) -> float:
+        return min(self.last + WINDOW_S, self.first + STEPS_S)
+
+
+@dataclass(slots=True, eq=False)
+class _Path:
+    """What is remembered of a path, the newest last."""
+
+    latest: State = None
+    said: list[_Report] = field(default_factory=list)
+    """By those who could write: the holder, or anybody when there was none."""
+    open: list[_Write] = field(default_factory=list)
+    found: dict[State, _Write] = field(default_factory=dict)
+    vague: tuple[str, float] = ("", float("-inf"))
+    """Who said last, and when, that it wrote under another's lock, and not what."""
+
+    def move(self, state: State) -> bool:
+        """Note what the path is like now; tell whether it was like that before."""
+        before, self.latest = self.latest, state
+        return before == state
+
+    def find(self, state: State, now: float) -> _Write | None:
+        write = self.found.get(state)
+        return write if write is not None and now - write.due <= FOUND_S else None
+
+    def put(self, write: _Write) -> None:
+        self.found.pop(write.state, None)
+        self.found[write.state] = write
+        if len(self.found) > KEPT:
+            del self.found[next(iter(self.found))]
+
+    def settle(self, state: State, owner: str) -> bool:
+        """The holder says that this is its own; tell whether anything waited for that."""
+        before = self.open
+        self.open = [w for w in before if w.lock.owner != owner or not _settles(state, w.state)]
+        return len(self.open) < len(before)
+
+    def explains(self, write: _Write, locks: tuple[str, ...]) -> bool:
+        """Tell whether who could write has reported this, or its author that it wrote and not what."""
+        if any(write.last - said.at <= WINDOW_S and _settles(said.state, write.state) for said in self.said):
+            return True
+        reports = self.said[-1:] if write.state == GONE else self.said  # all deletions are alike
+        same = [lock for said in reports if said.state == write.state is not None for lock in said.locks]
+        if not set(locks).isdisjoint(same):
+            return True
+        author, at = self.vague
+        if write.last - at > WINDOW_S or write.by not in ([], [author]):
+            return False
+        write.by = [author]
+        self.put(write)
+        return True
+
+    def joins(self, write: _Write) -> bool:
+        """Drop what this sighting shows to have been on the way; tell whether it adds nothing itself."""
+        mine = [w for w in self.open if w.lock.owner == write.lock.owner and not w.by]
+        made = next((i for i, w in enumerate(mine) if w.created), None)
+        if write.state == GONE and made is not None:
+            self.open = [w for w in self.open if w not in mine[made:]]
+            return True
+        if mine and mine[-1].state != write.state and write.last - mine[-1].last <= STEP_S:
+            self.open.remove(mine[-1])
+            write.first, write.created = mine[-1].first, mine[-1].created
+        same = [w for w in self.open if w.state == write.state and w.lock.owner == write.lock.owner]
+        for other in same if write.state is None else ():
+            other.last = write.last  # still being written
+        return bool(same)
 
 
 class Unlocked:
@@ -61,11 +149,10 @@ class Unlocked:
         """`watcher`: the source whose reports repeat what was seen; they say nothing about who wrote."""
         self._holders = holders
         self._watcher = watcher
-        self._reports = Reports()
-        self._finds = Finds()
-        self._pending: dict[Key, Pending] = {}
-        self._timers: list[tuple[float, Key]] = []
-        """One for each pending path, never later than the path's `due`."""
+        self._paths: OrderedDict[Key, _Path] = OrderedDict()
+        self._timers: list[tuple[float, int, Key, _Path, _Write]] = []
+        """One for each open write and some that were settled, never later than it is due."""
+        self._number = count()
         self._ready: list[Finding] = []
         self.dropped = 0
         """Writes that were not followed because a bound was reached."""
@@ -75,22 +162,14 @@ class Unlocked:
     ) -> None:
         """The watcher saw a change. A rename is a deletion there and a creation here."""
         key, state = _key(workspace, path), GONE if deleted else hash or None
-        found = self._finds.get(key, state, now)
-        expected = found is not None and (found.current or not found.seen)
-        pending = self._move_on(key, state)
         holders = [lock for lock in self._holders(workspace, path) if lock.workspace == workspace]
         if not holders:
+            self._paths.get(key, _Path()).move(state)
             return
-        lock = holders[0]
-        if deleted and pending.drop_passing(lock.owner):
-            return
-        if found is not None and expected:
-            found.seen = found.current = True
-            pending.drop_steps(lock.owner, now)
-        elif self._reports.know(key, state, _ids(holders), now):
-            pending.drop_steps(lock.owner, now)
-        elif not self._is_blamed(key, state, lock, None, now):
-            self._follow(key, pending, pending.see(state, lock, created, now))
+        known, write = self._path(key), _Write(state, holders[0], now, now, [], created)
+        again = known.move(state) and known.find(state, now)
+        if not (known.joins(write) or again or known.explains(write, _ids(holders))):
+            self._follow(key, known, write)
 
     def reported(
         self, workspace: str, path: str, source: str, hash: str | None, deleted: bool, now: float
@@ -99,128 +178,85 @@ class Unlocked:
         if source == self._watcher:
             return
         key, state = _key(workspace, path), GONE if deleted else hash or None
-        late = self._tell_late(key, state, source, now)
-        holders = self._holders(workspace, path)
-        pending = self._pending.get(key)
-        settled = pending is not None and pending.settle(source, state)
+        known, holders = self._path(key), self._holders(workspace, path)
+        done = any([known.settle(state, source), self._attribute(key, known, state, source, now)])
         if not holders or any(lock.owner == source for lock in holders):
-            for same in (key, *_other_names(key, holders[:LOCKS])):
-                self._move_on(same, state).settle(source, state)
-                self._reports.add(same, Report(state, now, _ids(holders)))
-        elif late or settled:
-            return
+            for name in (known, *map(self._path, _other_names(key, holders[:KEPT]))):
+                name.settle(state, source)
+                name.said = [*name.said, _Report(state, now, _ids(holders))][-KEPT:]
+                name.move(state)
         elif state is None:
-            self._blame(key, source, holders[0], now)
-        else:
-            self._claim(key, state, source, holders, now)
+            self._blame(key, known, source, holders[0], now)
+        elif not done:
+            write = _Write(state, holders[0], now, now, [source])
+            if not known.explains(write, _ids(holders)):
+                self._follow(key, known, write)
 
     def due(self, now: float) -> list[Finding]:
         """Return what is certain by now, each finding once."""
         while self._timers and self._timers[0][0] <= now:
-            key = heapq.heappop(self._timers)[1]
-            self._decide(key, now)
-            self._schedule(key)
+            _, _, key, known, write = heapq.heappop(self._timers)
+            if write not in known.open:
+                continue
+            known.open.remove(write)
+            if write.due > now:
+                self._follow(key, known, write)
+                continue
+            known.put(write)
+            self._ready += [Finding(*key, write.state or None, by, write.lock) for by in write.by or (None,)]
         findings, self._ready = self._ready, []
         return findings
 
     def next_due(self) -> float | None:
         """Return when to call `due`, at once if it is in the past; None when nothing waits."""
-        if self._ready:
-            return float("-inf")
-        while self._timers:
-            at, key = self._timers[0]
-            if self._pending[key].due() == at:
-                return at
-            heapq.heappop(self._timers)  # what it was for is settled, or goes on
-            self._schedule(key)
-        return None
+        return float("-inf") if self._ready else self._timers[0][0] if self._timers else None
 
-    def _move_on(self, key: Key, state: State) -> Pending:
-        """The path has this state now. Returns what is pending there, or something to begin with."""
-        self._finds.move_on(key, state)
-        pending = self._pending.get(key) or Pending()
-        pending.latest = state
-        return pending
+    def _path(self, key: Key) -> _Path:
+        known = self._paths.setdefault(key, _Path())
+        self._paths.move_to_end(key)
+        if len(self._paths) > PATHS_MAX:
+            self._paths.popitem(last=False)
+        return known
 
-    def _tell_late(self, key: Key, state: State, source: str, now: float) -> bool:
-        """Tell whether the report is about what was found before; add a finding if it says who wrote that."""
-        found = None if state is None else self._finds.get(key, state, now)
-        if found is None:
-            return False
-        if source == found.lock.owner:
-            self._finds.forget(key, state)
-            return False
-        if source in found.told or len(found.told) >= TOLD_MAX:
-            return found.current
-        found.told.add(source)
-        self._ready.append(_finding(key, state, source, found.lock))
-        return True
-
-    def _claim(self, key: Key, state: State, source: str, holders: Sequence[Lock], now: float) -> None:
-        lock = holders[0]
-        if self._reports.know(key, state, _ids(holders), now):
-            return
-        pending = self._move_on(key, state)
-        if not self._is_blamed(key, state, lock, source, now):
-            self._follow(key, pending, pending.claim(state, source, lock, now))
-
-    def _blame(self, key: Key, source: str, lock: Lock, now: float) -> None:
-        """Somebody says that it wrote, and not what: nothing that the holder reports can explain that."""
-        blamed = self._finds.get(key, None, now, within=WINDOW_S)
-        told = {source}
-        if blamed is not None and blamed.lock.owner == lock.owner:
-            if source in blamed.told or len(blamed.told) >= TOLD_MAX:
-                return
-            told |= blamed.told
-        pending = self._pending.get(key) or Pending()
-        states = pending.take(lock.owner, source)
-        for state in states:
-            self._finds.put(key, state, Found(lock, told, now, seen=True))
-        self._finds.move_on(key, pending.latest)
-        self._finds.put(key, None, Found(lock, told, now, seen=bool(states)))
-        self._ready.append(_finding(key, states[-1] if states else None, source, lock))
-
-    def _is_blamed(self, key: Key, state: State, lock: Lock, source: str | None, now: float) -> bool:
-        """Tell whether this is the write that somebody reported a moment ago without saying what it wrote."""
-        blamed = self._finds.get(key, None, now, within=WINDOW_S)
-        if blamed is None or not blamed.told or blamed.lock.owner != lock.owner:
-            return False
-        if source is not None and source not in blamed.told:
-            return False
-        self._finds.put(key, state, Found(lock, blamed.told, now, seen=source is None))
-        return True
-
-    def _follow(self, key: Key, pending: Pending, room: bool) -> None:
-        if not room:
+    def _follow(self, key: Key, known: _Path, write: _Write) -> None:
+        if len(known.open) >= KEPT or len(self._timers) >= OPEN_MAX:
             self.dropped += 1
-        elif key not in self._pending:
-            if len(self._pending) >= PENDING_PATHS_MAX:
-                self.dropped += 1
-                return
-            self._pending[key] = pending
-            self._schedule(key)
+            return
+        known.open.append(write)
+        heapq.heappush(self._timers, (write.due, next(self._number), key, known, write))
 
-    def _schedule(self, key: Key) -> None:
-        due = self._pending[key].due()
-        if due is None:
-            del self._pending[key]
-        else:
-            heapq.heappush(self._timers, (due, key))
+    def _attribute(self, key: Key, known: _Path, state: State, source: str, now: float) -> bool:
+        """Tell whether a report is about a write that is open or found, of which it says who made it."""
+        if state is None:
+            return False
+        again = known.move(state)
+        opened = next((w for w in known.open if w.state == state), None)
+        write = opened or known.find(state, now)
+        if write is None:
+            return False
+        if write.lock.owner == source:
+            known.found.pop(state, None)  # late, but its own
+            return False
+        if source in write.by or len(write.by) >= KEPT:
+            return again or opened is not None
+        write.by.append(source)
+        if opened is None:
+            self._ready.append(Finding(*key, state or None, source, write.lock))
+        return True
 
-    def _decide(self, key: Key, now: float) -> None:
-        pending = self._pending[key]
-        for claim in pending.take_claims(now):
-            states = pending.attribute(claim)
-            known = self._finds.get(key, claim.state, now)
-            told = {claim.source} | (known.told if known is not None and known.current else set())
-            for state in (*states, claim.state):
-                self._finds.put(key, state, Found(claim.lock, told, now, seen=state in states))
-            self._ready.append(_finding(key, claim.state, claim.source, claim.lock))
-        for episode in pending.take_episodes(now):
-            for state in episode.states:
-                self._finds.put(key, state, Found(episode.lock, (), now, seen=True))
-            self._ready.append(_finding(key, episode.states[-1], None, episode.lock))
-        self._finds.move_on(key, pending.latest)
+    def _blame(self, key: Key, known: _Path, source: str, lock: Lock, now: float) -> None:
+        """Somebody says that it wrote, and not what: nothing that the holder reports can explain that."""
+        author, at = known.vague
+        if author == source and now - at <= WINDOW_S:
+            return
+        known.vague = source, now
+        taken = [w for w in known.open if w.lock.owner == lock.owner and w.by in ([], [source])]
+        known.open = [w for w in known.open if w not in taken]
+        for write in taken:
+            write.by = [source]
+            known.put(write)
+        state = taken[-1].state if taken else None
+        self._ready.append(Finding(*key, state or None, source, lock))
 
 
 def _key(workspace: str, path: str) -> Key:
@@ -239,10 +275,10 @@ def _other_names(key: Key, holders: Sequence[Lock]) -> Iterator[Key]:
                         yield other.space, "/".join(other.literal + beyond)
 
 
-def _ids(holders: Sequence[Lock]) -> frozenset[str]:
-    return frozenset(lock.lock for lock in holders[:LOCKS])
+def _settles(said: State, seen: State) -> bool:
+    """Tell whether a report explains what was seen, as far as either can be told."""
+    return seen is None or said == seen or (said is None and seen == GONE)
 
 
-def _finding(key: Key, state: State, by: str | None, lock: Lock) -> Finding:
-    to = (lock.owner,) if by is None else (lock.owner, by)
-    return Finding(*key, state or None, state == GONE, by, lock.lock, lock.owner, lock.purpose, to)
+def _ids(holders: Sequence[Lock]) -> tuple[str, ...]:
+    return tuple(lock.lock for lock in holders[:KEPT])

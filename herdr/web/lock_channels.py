@@ -28,11 +28,11 @@ BOUND_MAX = 10_000  # as many as the lock table holds; beyond that the oldest ha
 
 _log = logging.getLogger("herdr.web")
 
-Bindings = dict[str, "LockChannels"]
-"""By lock or wait, the connection that it ends with: the one that asked for it last.
+Bindings = dict[str, set["LockChannels"]]
+"""By lock or wait, the connections that it ends with: all that asked for it, so the last of them.
 
 A client that comes back before its old connection is known to be dead asks for what it holds, and must not lose
-it when that one ends.
+it when that one ends; nor must one of two programs that go by the same name, when the other ends.
 """
 
 
@@ -102,9 +102,7 @@ class LockChannels:
             task.cancel()
         if tasks := self.tasks:
             await asyncio.wait(tasks)
-        mine = {key: token for key, token in self._bound.items() if self._bindings.get(key) is self}
-        for key in mine:
-            del self._bindings[key]
+        mine = {key: token for key, token in self._bound.items() if self._leave(key)}
         if not keeps_bound:
             mine |= {a.held.lock: a.held.token for a in self._asked.values() if a.held and _is_unheard(a)}
             await asyncio.gather(*(self._let_go(key, token) for key, token in mine.items()))
@@ -190,14 +188,23 @@ class LockChannels:
     def _bind(self, key: str, token: int | None) -> None:
         self._bound.pop(key, None)
         self._bound[key] = token
-        self._bindings[key] = self
+        self._bindings.setdefault(key, set()).add(self)
         if len(self._bound) > BOUND_MAX:
             self._unbind(next(iter(self._bound)))
 
     def _unbind(self, key: str) -> None:
         self._bound.pop(key, None)
-        if self._bindings.get(key) is self:
+        self._leave(key)
+
+    def _leave(self, key: str) -> bool:
+        """Be bound no more; tell whether this was the last connection that it ends with."""
+        bound = self._bindings.get(key)
+        if bound is None or self not in bound:
+            return False
+        bound.remove(self)
+        if not bound:
             del self._bindings[key]
+        return not bound
 
     async def _answer(self, frame: LockFrame, told: Leased | dict[str, Any] | None = None) -> None:
         op = type(frame).__struct_config__.tag

@@ -8,7 +8,7 @@ from herdr.errors import FieldError, HerdrError
 from herdr.locks.lock import Wanted
 from herdr.locks.views import Taken
 from herdr.web.asgi import ClientGone, Receive, Reply, Scope, read_body, respond, respond_json
-from herdr.web.auth import Caller
+from herdr.web.auth import ANYONE, Caller
 from herdr.web.lock_bodies import (
     BODY_MAX,
     Body,
@@ -143,7 +143,7 @@ class WaitsApi:
         wait = await _read_either(EndWaitBody, scope, receive)
         if wait.on is None:
             raise wrong(FieldError("on", "required: whom the owner does not wait for any more"))
-        await self._desk.end_wait_of(wait.owner or caller.name, wait.on)
+        await self._desk.end_wait_of(named(wait.owner, caller), wait.on)
         await respond(send, 204, b"", [])
 
 
@@ -151,7 +151,7 @@ async def ask(desk: Desk, asked: LockBody, caller: Caller) -> Taken:
     """Ask for what a body, or a frame, names."""
     wanted = Wanted(
         paths=tuple(asked.paths),
-        owner=asked.owner or caller.name,
+        owner=named(asked.owner, caller),
         workspace=asked.workspace,
         mode=asked.mode,
         ttl_s=asked.ttl_s,
@@ -165,7 +165,19 @@ async def ask(desk: Desk, asked: LockBody, caller: Caller) -> Taken:
 
 async def declare(desk: Desk, wait: WaitBody, caller: Caller) -> dict[str, Any]:
     """Declare the wait that a body, or a frame, names."""
-    return await desk.declare(wait.owner or caller.name, wait.on, wait.purpose, wait.ttl_s)
+    return await desk.declare(named(wait.owner, caller), wait.on, wait.purpose, wait.ttl_s)
+
+
+def named(owner: str | None, caller: Caller) -> str:
+    """Return the owner: as asked, or the name of the client's token.
+
+    Raises InvalidInput where there is neither: all who gave no name would be one, and not exclude each other.
+    """
+    if owner is None and caller.name == ANYONE.name:
+        raise wrong(
+            FieldError("owner", "required where no tokens are used: any name that the client goes by")
+        )
+    return owner or caller.name
 
 
 async def _read(scope: Scope, receive: Receive) -> bytes:

@@ -17,9 +17,9 @@ from lock_fighter import PATHS, TTL_S
 from lock_witness import Line, Times, Waits, holding_faults, read_line, waiting_faults
 from wire import PATIENCE_S, call, wait_until
 
-# The slack is for a process that the machine does not let run: other suites and their gateways share it, and
-# stalls of 1 to 2 s were seen. A lock that is never freed is seen all the same, since fighters wait for longer
-# than lease, delay and slack together.
+# The slack is for a process that the machine does not let run, since other suites share it; of 950 waits on two
+# cores with nothing else to do the latest was 0.3 s late. A lock that is never freed is seen all the same, since
+# fighters wait for longer than lease, delay and slack together.
 TIMES = Times(ttl_s=TTL_S, delay_s=0.5, slack_s=5.0)
 
 

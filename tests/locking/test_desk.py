@@ -21,7 +21,7 @@ from herdr.locking.desk import Desk
 from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
 from herdr.locking.register import Register
-from herdr.locking.timers import SLICE
+from herdr.locking.timers import SLICE, STILL_S
 from herdr.locks.events import outcome_of
 from herdr.locks.lock import Lock, Wanted
 from herdr.locks.naming import Naming
@@ -318,9 +318,45 @@ def test_leases_that_end_together_end_in_few_commits() -> None:
             await world.lock(f"o{n}", f"d{n}.py", ttl_s=50)
         world.clock.now += 100
         before = len(world.log.batches)
-        await pass_time(DELAY_S + 1)
+        await pass_time(STILL_S + DELAY_S + 1)
         assert await world.owners() == [] and await world.log.load("lock") == {}
         assert len(world.log.batches) - before <= 2 * (300 // SLICE + 1)
+
+    play(story)
+
+
+def test_after_a_standstill_those_who_wait_to_renew_go_first() -> None:
+    """The process was halted, not its clients: what they sent meanwhile lies in its sockets."""
+
+    async def story(world: World) -> None:
+        lease = await world.lock("a", "x.py", ttl_s=10)
+        gone = await world.lock("b", "y.py", ttl_s=10)
+        world.clock.now += 60
+        await pass_time(0.5)  # until its sockets are read
+        await world.desk.renew(lease.lock, lease.token)
+        await pass_time(5)
+        assert await world.owners() == ["a"] and gone.lock not in await world.log.load("lock")
+
+    play(story)
+
+
+def test_asking_again_never_shortens_a_lease() -> None:
+    async def story(world: World) -> None:
+        await world.lock("a", "src/", ttl_s=100)
+        again = await world.lock("a", "src/x.py", ttl_s=1)
+        assert again.ttl_s == 100
+        await pass_time(99)
+        assert await world.owners() == ["a"]
+
+    play(story)
+
+
+def test_a_lease_that_ran_out_leaves_nothing_behind() -> None:
+    async def story(world: World) -> None:
+        for n in range(20):
+            await world.lock("a", f"{n}.py", ttl_s=1)
+        await pass_time(1 + DELAY_S + 1)
+        assert world.held._tokens == {} and len(world.held.endings.timers._leases) == 0
 
     play(story)
 

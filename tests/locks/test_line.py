@@ -1,5 +1,7 @@
 """Who stands behind whom in line, and whose way is clear; what a table makes of it is in test_table_line."""
 
+from itertools import count
+
 import pytest
 from lock_parts import ask
 
@@ -13,10 +15,11 @@ class Standing:
     def __init__(self) -> None:
         self.journal = Journal()
         self.line = Line(self.journal)
+        self.orders = count()
 
     def join(self, key: str, in_way: str = "", passed: str = "") -> None:
         """Let one stand in line; the letters of `in_way` and `passed` are keys."""
-        waiter = Waiter(ask(key, "p", waits=True, lock=key), since_us=0, order=ord(key))
+        waiter = Waiter(ask(key, "p", waits=True, lock=key), since_us=0, order=next(self.orders))
         self.line.join(waiter, set(in_way), set(passed))
 
     @property
@@ -51,7 +54,10 @@ def test_a_waiter_is_free_when_the_last_thing_is_out_of_its_way(standing: Standi
 
 
 def test_waiters_are_told_as_they_came_whatever_they_are_called(standing: Standing) -> None:
-    assert [waiter.key for waiter in standing.line.sort({"e", "c", "b", "d"})] == [*"bcde"]
+    standing.join("a")
+    assert [waiter.key for waiter in standing.line.sort({"a", "e", "c", "b"})] == [*"bcea"]
+    standing.line.clear("L")
+    assert standing.free == "bea"
 
 
 def test_who_leaves_is_out_of_the_way_of_those_behind_it(standing: Standing) -> None:

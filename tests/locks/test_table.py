@@ -98,10 +98,10 @@ def test_what_one_holds_is_extended_with_the_same_token() -> None:
     locks = Locks()
     held = locks.take("a", "src/")
     answer = locks.ask(ask("a", "src/x", "src/y", ttl_s=5.0))
-    assert locks.last.outcomes == (Renewed(held, 2, 5.0),)
+    assert locks.last.outcomes == (Renewed(held, 2, held.ttl_s),)  # never shorter than it was
     assert isinstance(answer, Held)
     assert (answer.lock.lock, answer.lock.token) == (held.lock, held.token)
-    assert (answer.lock.renewed, answer.lock.ttl_s, answer.lock.paths) == (2, 5.0, ("src/",))
+    assert (answer.lock.renewed, answer.lock.ttl_s, answer.lock.paths) == (2, held.ttl_s, ("src/",))
 
 
 def test_the_oldest_of_the_locks_that_hold_it_is_extended() -> None:

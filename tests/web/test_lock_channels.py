@@ -39,6 +39,7 @@ class Client:
         self._packed = packed
         self._sent: asyncio.Queue[Message] = asyncio.Queue()
         self._sent.put_nowait({"type": "websocket.connect"})
+        self._named = bool(token)
         scope = {
             "type": "websocket",
             "headers": [(b"authorization", f"Bearer {token}".encode())] if token else [],
@@ -55,7 +56,8 @@ class Client:
             )
 
     def send(self, op: str, **fields: Any) -> None:
-        frame = {"op": op, **fields}
+        owner = {"owner": "o"} if op in ("lock", "wait") and not self._named else {}
+        frame = {"op": op, **owner, **fields}
         self._sent.put_nowait(
             {"type": "websocket.receive", "bytes": msgspec.msgpack.encode(frame)}
             if self._packed

@@ -60,6 +60,8 @@ class World:
 
     def __init__(self, tokens: Mapping[str, list[str]]) -> None:
         self.desk = FakeDesk()
+        self.names_owner = not tokens
+        """Whether `begin` adds an owner where the test names none; without tokens one is required."""
         self.streams = Streams(10, 30.0, SystemClock(), lambda: 0.0)
         access = Access([make_token(name, name, scopes) for name, scopes in tokens.items()])
         methods = build_methods(lock_endpoints(self.desk, self.desk, self.streams), access, self.desk.carried)
@@ -70,6 +72,13 @@ class World:
         self, method: str, path: str, body: Any = b"", headers: Mapping[str, str] | None = None
     ) -> Asked:
         path, _, query = path.partition("?")
+        if (
+            method == "POST"
+            and path in ("/v1/locks", "/v1/waits")
+            and isinstance(body, dict)
+            and self.names_owner
+        ):
+            body = {"owner": "o", **body}
         sent = {"host": "localhost", **(headers or {})}
         scope = {
             "type": "http",
@@ -122,10 +131,13 @@ async def test_a_lock_is_asked_for_as_it_is_said(world: World) -> None:
 
 
 async def test_without_an_owner_it_is_the_caller_s(world: World, closed: World) -> None:
-    await world.ask("POST", "/v1/locks", {"paths": ["a"]})
+    world.names_owner = False
+    for path, body in (("/v1/locks", {"paths": ["a"]}), ("/v1/waits", {"on": "b"})):
+        refused = (await world.ask("POST", path, body)).json()
+        assert [error["field"] for error in refused["errors"]] == ["owner"], "they would all be one"
     await closed.ask("POST", "/v1/locks", {"paths": ["a"]}, bearer("worker"))
     await closed.ask("POST", "/v1/waits", {"on": "b"}, bearer("worker"))
-    assert world.desk.said[0][3] == "anonymous"
+    assert world.desk.said == []
     assert closed.desk.said[0][3] == "worker" and closed.desk.said[1][:3] == ("declare", "worker", "b")
 
 
@@ -149,7 +161,7 @@ async def test_the_rest_is_passed_on(world: World) -> None:
         ("GET", "/v1/waits", b"", 200, ("waits",)),
         ("DELETE", "/v1/waits/W1", b"", 204, ("end_wait", "W1")),
         ("DELETE", "/v1/waits?owner=a&on=b", b"", 204, ("end_wait_of", "a", "b")),
-        ("DELETE", "/v1/waits", {"on": "b"}, 204, ("end_wait_of", "anonymous", "b")),
+        ("DELETE", "/v1/waits", {"owner": "a", "on": "b"}, 204, ("end_wait_of", "a", "b")),
     ]
     for method, path, body, status, said in rows:
         asked = await world.ask(method, path, body)
