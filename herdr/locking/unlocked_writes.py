@@ -17,6 +17,9 @@ from herdr.locks.overlap import overlaps
 from herdr.locks.unlocked import Finding, Unlocked
 
 UNKNOWN = "unknown"
+GATHER_S = (
+    0.1  # from the first finding until they are told, together: each event is a P0, and a storm has thousands
+)
 PATHS_MAX = 1000  # named in one event; as many as a `files.changed` names
 
 _log = logging.getLogger("herdr.locks")
@@ -112,15 +115,17 @@ class UnlockedWrites:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            now = self._clock.monotonic()
-            self._tell(self._unlocked.due(now))
-            at = self._unlocked.next_due()
+            now, at = self._clock.monotonic(), self._unlocked.next_due()
+            if at is not None and at <= now:
+                await asyncio.sleep(GATHER_S)
+                self._tell(self._unlocked.due(self._clock.monotonic()))
+                continue
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(None if at is None else max(0.0, at - now)):
+                async with asyncio.timeout(None if at is None else at - now):
                     await self._wake.wait()
 
     def _tell(self, findings: Sequence[Finding]) -> None:
-        for _, alike in groupby(findings, key=lambda f: (f.workspace, f.lock.lock, f.by)):
+        for _, alike in groupby(sorted(findings, key=_author), key=_author):
             for some in batched(alike):
                 self._announce(some)
 
@@ -149,6 +154,10 @@ def batched(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
     rest = iter(findings)
     while some := list(islice(rest, PATHS_MAX)):
         yield some
+
+
+def _author(finding: Finding) -> tuple[str, str, str]:
+    return finding.workspace, finding.lock.lock, finding.by or ""
 
 
 def _names_it(lock: Lock, name: Name) -> bool:

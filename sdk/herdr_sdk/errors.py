@@ -7,7 +7,7 @@ HerdrError
 ├── Stale              another source changed the subject first (only with `raise_on_stale=True`)
 ├── OutcomeUnknown     sent, but unanswered in time; safe to publish again with the same ids
 ├── Conflict           others hold the lock that was asked for
-├── Deadlock           waiting would never end: somebody in the circle waits for whoever asked
+├── Deadlock           waiting would never end: somebody in the cycle waits for whoever asked
 ├── LockLost           a lock was not held to the end of its block
 └── ServerError        anything else that the gateway reports, with its `code`
 """
@@ -131,7 +131,7 @@ class Conflict(HerdrError):
 
 
 class Deadlock(HerdrError):
-    """Waiting would close a circle of owners who wait for each other; `cycle` begins and ends with one's own."""
+    """Waiting would close a cycle of owners who wait for each other; `cycle` begins and ends with one's own."""
 
     def __init__(self, cycle: Sequence[str]) -> None:
         super().__init__(

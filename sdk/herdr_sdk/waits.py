@@ -1,4 +1,4 @@
-"""Declared waits: "I go on only when that one has delivered". So the gateway sees circles that no lock shows."""
+"""Declared waits: "I go on only when that one has delivered". So the gateway sees cycles that no lock shows."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ class WaitingFor:
     """A wait for another owner's result; made by `Hub.waiting_for`, used in `async with`.
 
     Entering raises Deadlock when that owner waits, directly or through others, for this one. When such a
-    circle closes while the gateway was away, the block is cancelled, and Deadlock comes out of it.
+    cycle closes while the gateway was away, the block is cancelled, and Deadlock comes out of it.
     """
 
     def __init__(self, waits: "Waits", fields: Mapping[str, str], grace_s: float) -> None:

@@ -91,6 +91,17 @@ def test_ones_own_locks_are_not_in_the_way() -> None:
     assert owners_in(locks.deny("b", "src/x")) == ["a", "a", "a"]
 
 
+def test_what_all_names_take_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("herdr.locks.table.SEGMENTS_MAX", 10)
+    locks = Locks()
+    first = locks.take("a", "1/2/3/4", "5/6/7/8")
+    assert locks.ask(ask("b", "x/y/z")) == Full("locks")
+    locks.take("b", "x/y")
+    assert locks.ask(ask("c", "1/2/3/4", waits=True)) == Full("locks")
+    locks.table.release(first.lock, first.token, 9, 0)
+    locks.take("c", "1/2/3/4")
+
+
 # What one holds already.
 
 

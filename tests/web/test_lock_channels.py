@@ -395,6 +395,21 @@ async def test_a_wait_that_is_declared_when_the_connection_ends_ends_too(
     assert world.desk.said[-1] == ("end_wait", "W1")
 
 
+async def test_a_lock_that_two_connections_hold_ends_with_the_last(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two programs that go by one name hold one lock; it is not over when one of them ends."""
+    first, second = world.client(), world.client()
+    await first.ask("lock", ref=1, paths=["a"], bound=True)
+    world.desk.extends = True
+    world.desk.next_token = 7
+    await second.ask("lock", ref=1, paths=["a"], bound=True)
+    await second.close()
+    assert world.said("release") == []
+    await first.close()
+    assert world.said("release") == [("release", "L7", 7, "connection_closed")]
+
+
 async def test_a_client_that_comes_back_early_keeps_what_it_holds(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
