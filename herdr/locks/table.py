@@ -43,7 +43,7 @@ WAITS_MAX = 1_000
 IN_WAY_MAX = 600_000  # pairs of a waiter and what it stands behind, 100 MB; 1,000 for one path are 499,500
 
 
-class Draft:
+class RulingDraft:
     """A ruling in the making."""
 
     def __init__(self, seq: int, now_us: int) -> None:
@@ -87,7 +87,7 @@ class Table(State):
 
         An ask that waits already is told again what is in its way. Raises ValueError when a lock has its id.
         """
-        draft = Draft(seq, now_us)
+        draft = RulingDraft(seq, now_us)
         own = covering(self._held, ask)
         if ask.lock in self._line:
             draft.answer(ask.lock, Queued(self.blockers_of(ask.lock)))
@@ -141,7 +141,7 @@ class Table(State):
         """Take a waiter out of the line and tell it what was in its way; nothing when it does not wait."""
         if ask not in self._line:
             return Ruling()
-        draft = Draft(seq, now_us)
+        draft = RulingDraft(seq, now_us)
         draft.answer(ask, Denied(self.blockers_of(ask)))
         self._line.leave(ask)
         self._promote(draft)
@@ -153,7 +153,7 @@ class Table(State):
         Every other ruling does so too; call it after `declare`, `withdraw_wait` and `restore`,
         which can clear a way but do not rule.
         """
-        draft = Draft(seq, now_us)
+        draft = RulingDraft(seq, now_us)
         self._promote(draft)
         return draft.ruling()
 
@@ -182,7 +182,7 @@ class Table(State):
             self._waits.remove(found)
         return found
 
-    def _decide(self, ask: Ask, draft: Draft) -> None:
+    def _decide(self, ask: Ask, draft: RulingDraft) -> None:
         behind, passed = self._graph.rivals(ask)
         found = blockers(self._held, self._line, ask, behind)
         answer: Answer
@@ -213,7 +213,7 @@ class Table(State):
             return Full("locks")  # who waits has its place
         return Full("waiters") if len(self._line.in_way) + in_way > IN_WAY_MAX else None
 
-    def _grant(self, ask: Ask, draft: Draft) -> Lock:
+    def _grant(self, ask: Ask, draft: RulingDraft) -> Lock:
         lock = Lock(
             lock=ask.lock,
             token=draft.seq,
@@ -234,7 +234,7 @@ class Table(State):
         self.apply(granted)
         return lock
 
-    def _extend(self, own: Lock, ask: Ask, draft: Draft) -> Lock:
+    def _extend(self, own: Lock, ask: Ask, draft: RulingDraft) -> Lock:
         renewed = Renewed(
             own, draft.seq, max(own.ttl_s, ask.ttl_s)
         )  # whoever shares the lock counts on its lease
@@ -242,7 +242,7 @@ class Table(State):
         self.apply(renewed)
         return self._held[own.lock]
 
-    def _promote(self, draft: Draft) -> None:
+    def _promote(self, draft: RulingDraft) -> None:
         """Grant those whose way is clear, as they came. They do not collide, so that clears nobody else's."""
         self._graph.straighten()
         for waiter in self._line.free():
@@ -255,7 +255,7 @@ class Table(State):
             draft.answer(waiter.key, Held(lock))
 
     def _end(self, outcome: Released | Expired, seq: int, now_us: int) -> Ruling:
-        draft = Draft(seq, now_us)
+        draft = RulingDraft(seq, now_us)
         draft.add(outcome)
         self.apply(outcome)
         self._promote(draft)
