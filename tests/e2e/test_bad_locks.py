@@ -110,7 +110,7 @@ def test_an_unknown_workspace(unharmed: GatewayProcess) -> None:
     assert_problem(call(unharmed, "GET", "/v1/locks?workspace=nope&path=a"), 404, "unknown_workspace")
 
 
-def test_bad_frames_of_the_websocket(unharmed: GatewayProcess) -> None:
+def test_bad_frames_of_the_websocket(shop: GatewayProcess) -> None:
     good = {"paths": ["src/a.js"], "owner": "b", "workspace": "shop"}
     rows: list[tuple[str, Locks, str]] = [
         ("lock", {**good, "paths": ["../x"]}, "bad_path"),
@@ -122,10 +122,11 @@ def test_bad_frames_of_the_websocket(unharmed: GatewayProcess) -> None:
         ("unwait", {"wait": "W"}, "unknown_wait"),
         ("wait", {"owner": "a", "on": "a"}, "deadlock"),
     ]
-    with Socket(unharmed) as socket:
+    with Socket(shop) as socket:
         for ref, (op, fields, code) in enumerate(rows, 1):
             answer = socket.ask(op, ref=ref, **fields)
             assert (answer["op"], answer["code"]) == ("error", code), (op, answer)
+    assert held(shop) == []
 
 
 def test_releasing_and_renewing_what_is_not_ones_own(shop: GatewayProcess) -> None:
