@@ -48,7 +48,8 @@ class FakeDesk:
         token, self.next_token = self.next_token, self.next_token + 1
         self.held.add(token)
         shared = ("mode", "owner", "workspace", "purpose", "session", "paths", "ttl_s")
-        leased = self.leased(f"L{token}", token, **{name: getattr(w, name) for name in shared})
+        fields = {name: getattr(w, name) for name in shared}
+        leased = self.leased(f"L{token}", token, **{**fields, "owner": w.owner or f"anonymous-L{token}"})
         return Taken(leased, is_new=not self.extends)
 
     async def _stand_in_line(self, paths: Sequence[str]) -> None:

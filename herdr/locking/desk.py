@@ -68,9 +68,10 @@ class Desk:
         waiting leaves the line, and what was granted in that moment is given back.
         """
         shown, names = await self._naming.names(wanted.workspace, wanted.paths, wanted.mode)
+        lock = self._new_id()
         ask = Ask(
-            self._new_id(),
-            wanted.owner,
+            lock,
+            wanted.owner or f"anonymous-{lock}",
             names,
             shown,
             wanted.ttl_s,

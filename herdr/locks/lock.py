@@ -36,7 +36,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What a client asks for, checked by field only: PROTOCOL section 3 has the meanings and the bounds."""
 
     paths: tuple[str, ...]
-    owner: str
+    owner: str | None
+    """None: nobody else's, so that those who give no name exclude each other."""
     workspace: str = "default"
     mode: Mode = "write"
     ttl_s: float = 60.0

@@ -151,7 +151,7 @@ async def ask(desk: Desk, asked: LockBody, caller: Caller) -> Taken:
     """Ask for what a body, or a frame, names."""
     wanted = Wanted(
         paths=tuple(asked.paths),
-        owner=named(asked.owner, caller),
+        owner=asked.owner or _token_name(caller),
         workspace=asked.workspace,
         mode=asked.mode,
         ttl_s=asked.ttl_s,
@@ -169,15 +169,17 @@ async def declare(desk: Desk, wait: WaitBody, caller: Caller) -> dict[str, Any]:
 
 
 def named(owner: str | None, caller: Caller) -> str:
-    """Return the owner: as asked, or the name of the client's token.
-
-    Raises InvalidInput where there is neither: all who gave no name would be one, and not exclude each other.
-    """
-    if owner is None and caller.name == ANYONE.name:
+    """Return the owner: as asked, or the name of the client's token. Raises InvalidInput without either."""
+    found = owner or _token_name(caller)
+    if found is None:
         raise wrong(
             FieldError("owner", "required where no tokens are used: any name that the client goes by")
         )
-    return owner or caller.name
+    return found
+
+
+def _token_name(caller: Caller) -> str | None:
+    return None if caller.name == ANYONE.name else caller.name
 
 
 async def _read(scope: Scope, receive: Receive) -> bytes:

@@ -90,7 +90,6 @@ BAD_FIELDS: dict[str, Locks] = {
     "negative wait": {"wait_s": -1},
     "unknown mode": {"mode": "read"},
     "unknown field": {"force": True},
-    "no owner": {"owner": None},
     "empty owner": {"owner": ""},
     "long purpose": {"purpose": "x" * 1025},
     "path as number": {"paths": [7]},

@@ -94,7 +94,7 @@ def play(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
     run(main(), clock)
 
 
-async def refused(attempt: Coroutine[Any, Any, Leased]) -> Locked:
+async def refused(attempt: Coroutine[Any, Any, object]) -> Locked:
     with pytest.raises(Locked) as error:
         await attempt
     return error.value
@@ -115,6 +115,15 @@ def test_a_lease_that_runs_out_keeps_others_off_a_moment_longer() -> None:
         assert await world.log.load("lock") == {}
         second = await world.lock("b", "x.py")
         assert second.token > first.token
+
+    play(story)
+
+
+def test_those_who_give_no_name_exclude_each_other() -> None:
+    async def story(world: World) -> None:
+        first = (await world.desk.lock(Wanted(paths=("x.py",), owner=None))).leased
+        error = await refused(world.desk.lock(Wanted(paths=("x.py",), owner=None)))
+        assert error.conflicts[0]["owner"] == first.owner == f"anonymous-{first.lock}"
 
     play(story)
 
