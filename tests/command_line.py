@@ -92,3 +92,13 @@ def read_terminal(terminal: int) -> bytes:
         return os.read(terminal, 65536)
     except OSError:  # how Linux says that the other end is closed
         return b""
+
+
+def read_until(terminal: int, awaited: bytes) -> bytes:
+    """Return what the terminal shows up to and with what is awaited."""
+    shown = b""
+    while awaited not in shown:
+        chunk = read_terminal(terminal)
+        assert chunk, f"the terminal was closed before {awaited!r}: {shown!r}"
+        shown += chunk
+    return shown

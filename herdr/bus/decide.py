@@ -14,7 +14,7 @@ from herdr.bus.log import Put
 from herdr.bus.pending import Pending
 from herdr.bus.versions import Version, Versions
 from herdr.clock import rfc3339
-from herdr.event import Conflict, Event, Receipt
+from herdr.event import Conflict, Event, Lane, Receipt
 
 Id = tuple[str, str]
 """(`source`, `id`): what makes an event the same event."""
@@ -23,7 +23,9 @@ Id = tuple[str, str]
 class OwnEvent(Protocol):
     """Makes an event of the gateway's own, addressed to the named targets."""
 
-    def __call__(self, type_: str, data: Any, *, to: tuple[str, ...], subject: str, workspace: str) -> Event:
+    def __call__(
+        self, type_: str, data: Any, *, lane: Lane, to: tuple[str, ...], subject: str, workspace: str
+    ) -> Event:
         """Return the event; it has no `seq` yet."""
         ...
 
@@ -155,6 +157,7 @@ class Judge:
         return self._own_event(
             "conflict.detected",
             data,
+            lane=Lane.P0,
             to=(event.source, conflict.source),
             subject=conflict.subject,
             workspace=event.workspace,

@@ -96,7 +96,7 @@ class Intake:
         type_: str,
         data: Any,
         *,
-        lane: Lane = Lane.P0,
+        lane: Lane = Lane.P1,
         to: tuple[str, ...] = (),
         subject: str | None = None,
         workspace: str = "default",

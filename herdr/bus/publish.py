@@ -32,6 +32,8 @@ class Publisher:
         """Events that reached the log."""
         self.receipts: Counter[str] = Counter()
         """Receipts by status."""
+        self.own_event = intake.own
+        """Makes an event of the gateway's own, not yet in the log. See `Intake.own`."""
         self._lanes = lanes
         self._intake = intake
         self._writer = writer
@@ -106,30 +108,6 @@ class Publisher:
             raise HerdrError("too many events wait for the log; try again in a second", "overloaded")
         self._writer.wake()
         return await errand.done
-
-    def own_event(
-        self,
-        type_: str,
-        data: Any,
-        *,
-        lane: Lane = Lane.P1,
-        to: tuple[str, ...] = (),
-        subject: str | None = None,
-        workspace: str = "default",
-        session: str | None = None,
-        routed: bool = True,
-    ) -> Event:
-        """Return an event of the gateway's own, not yet in the log. See `Intake.own`."""
-        return self._intake.own(
-            type_,
-            data,
-            lane=lane,
-            to=to,
-            subject=subject,
-            workspace=workspace,
-            session=session,
-            routed=routed,
-        )
 
     def use_table(self, table: RoutingTable) -> None:
         """Route what comes from now on by another table."""

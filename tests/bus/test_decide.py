@@ -28,7 +28,10 @@ class Book:
         self.made = 0
         self.judge = Judge(EPOCH, self.versions, self._own)
 
-    def _own(self, type_: str, data: Any, *, to: tuple[str, ...], subject: str, workspace: str) -> Event:
+    def _own(
+        self, type_: str, data: Any, *, lane: Lane, to: tuple[str, ...], subject: str, workspace: str
+    ) -> Event:
+        assert lane is Lane.P0, "a conflict is urgent"
         self.made += 1
         draft = own_draft(type_, data, subject, workspace)
         return build_event(draft, "herdr", f"own-{self.made}", "tool", (), Lane.P0, address(to, ()))

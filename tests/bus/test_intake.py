@@ -224,7 +224,7 @@ def test_the_gateways_own_events_are_routed_like_any_other() -> None:
     assert (event.source, event.id, event.lane, event.subject, event.workspace) == (
         "herdr",
         "made-1",
-        Lane.P0,
+        Lane.P1,
         "x.py",
         "w",
     )
@@ -236,8 +236,8 @@ def test_the_gateways_own_events_are_routed_like_any_other() -> None:
 def test_a_rule_does_not_move_the_gateways_own_event_to_another_lane() -> None:
     world = World()
     world.intake.table = RoutingTable([RouteRule(event="*", target="t", priority="P2")])
-    assert world.intake.own("conflict.detected", {}).lane is Lane.P0
-    assert world.intake.own("herdr.redacted", {}, lane=Lane.P1).lane is Lane.P1
+    assert world.intake.own("conflict.detected", {}, lane=Lane.P0).lane is Lane.P0
+    assert world.intake.own("herdr.redacted", {}).lane is Lane.P1
 
 
 async def test_what_it_remembers_by_type_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

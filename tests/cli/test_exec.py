@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import pytest
-from command_line import Cli, read_terminal
+from command_line import Cli, read_until
 
 PYTHON = sys.executable
 TEST_FILE = """\
@@ -131,15 +131,6 @@ def test_ctrl_c_at_a_terminal_reaches_the_command_once(shared: Cli) -> None:
         shown += read_until(terminal, b"the end")
         assert process.wait(30) == 0
     assert shown.count(b"interrupt ") == tries
-
-
-def read_until(terminal: int, awaited: bytes) -> bytes:
-    shown = b""
-    while awaited not in shown:
-        chunk = read_terminal(terminal)
-        assert chunk, f"the terminal was closed before {awaited!r}: {shown!r}"
-        shown += chunk
-    return shown
 
 
 def test_an_ignored_signal_stays_ignored(shared: Cli) -> None:

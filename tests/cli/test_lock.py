@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Cli, read_terminal
+from command_line import Cli, read_terminal, read_until
 from lock_answers import FENCED, GONE, HELD, LOCK, Answer, Call, LockAnswers, lock_answers
 
 PYTHON = sys.executable
@@ -87,15 +87,6 @@ def test_ctrl_c_at_a_terminal_reaches_the_command_once(herdr: Cli, answers: Lock
         shown += read_terminal(terminal)
     assert shown.count(b"interrupted") == 1
     assert answers.asked[-1].method == "DELETE"
-
-
-def read_until(terminal: int, awaited: bytes) -> bytes:
-    shown = b""
-    while awaited not in shown:
-        chunk = read_terminal(terminal)
-        assert chunk, f"the terminal was closed before {awaited!r}: {shown!r}"
-        shown += chunk
-    return shown
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Cli, read_terminal
+from command_line import Cli, read_until
 from pool_answers import POOL, PoolAnswers, pool_answers
 
 from herdr.cli.pool import describe, frame
@@ -64,20 +64,11 @@ def test_a_slot_that_does_not_restore_says_so() -> None:
     assert "does not restore saved slots" in "\n".join(describe(changed(restores=False)))
 
 
-def until(terminal: int, awaited: bytes) -> bytes:
-    shown = b""
-    while awaited not in shown:
-        chunk = read_terminal(terminal)
-        assert chunk, f"the terminal was closed before {awaited!r}: {shown!r}"
-        shown += chunk
-    return shown
-
-
 def test_at_a_terminal_it_follows_the_pool(pool: PoolAnswers, tmp_path: Path) -> None:
     with Cli(pool.url, tmp_path).terminal("pool", COLUMNS="200", LINES="50") as (process, terminal):
-        assert b"reviewer" in until(terminal, b"names   gpt-*")
+        assert b"reviewer" in read_until(terminal, b"names   gpt-*")
         pool.answers["/v1/pool"] = (200, changed(state="unreachable", detail="connection refused"))
-        until(terminal, b"local  unreachable (connection refused)")
+        read_until(terminal, b"local  unreachable (connection refused)")
         os.write(terminal, b"\x03")
         assert process.wait(30) == 130
 
@@ -87,8 +78,8 @@ def test_a_gateway_that_goes_away_is_waited_for(tmp_path: Path) -> None:
         with pool_answers() as pool:
             at = Cli(pool.url, tmp_path).terminal("pool", COLUMNS="200", LINES="50")
             process, terminal = live.enter_context(at)
-            until(terminal, b"names   gpt-*")
-        until(terminal, b"nothing listens at")
+            read_until(terminal, b"names   gpt-*")
+        read_until(terminal, b"nothing listens at")
         os.write(terminal, b"\x03")
         assert process.wait(30) == 130
 
