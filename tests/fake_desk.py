@@ -72,6 +72,10 @@ class FakeDesk:
             raise NotFound("no such lock", "unknown_lock")
         self.held.discard(token)
 
+    def give_back(self, lock: str) -> None:
+        self._note("give_back", lock)
+        self.held.discard(int(lock[1:]))
+
     async def force(self, lock: str, reason: str, by: str) -> None:
         self._note("force", lock, reason, by)
 

@@ -20,6 +20,8 @@ from herdr.event import Event, id_hash
 
 RETRY_S = 0.5  # between attempts while the log fails: soon enough that nobody restarts the gateway
 IDLE_UPKEEP_S = 30.0  # an idle log still ages: retention looks at it this often
+PROBE = Put("probe", "probe", b"")
+"""Written to find out whether the log takes writes again."""
 STOP_GRACE_S = 1.0  # for a failing log to come back, when the gateway is told to stop
 
 T = TypeVar("T")
@@ -134,7 +136,7 @@ class Writer:
             return
         if self.failure is not None:
             # Find out whether it takes writes again, so that health recovers without traffic
-            await self._commit([], Decision(), [Put("probe", "probe", b"")], [])
+            await self._commit([], Decision(), [PROBE], [])
         try:
             async with asyncio.timeout(self._retry_s if self.failure is not None else IDLE_UPKEEP_S):
                 await self._wake.wait()
@@ -215,8 +217,11 @@ class Writer:
     ) -> None:
         puts = [*puts, *self._settlement.puts(decision)]
         if not (decision.events or puts):
-            self._settlement.settle(decision)  # duplicates and denials: nothing to wait for a disk for
-            return
+            if self.failure is None:
+                self._settlement.settle(decision)  # duplicates and denials: nothing to wait for a disk for
+                return
+            # What failed may be in the log after all, and then these answers are wrong: find out first
+            puts = [PROBE]
         # The index's pages would make a user's instruction wait; but not for ever, or the memory would grow
         ids = self._settlement.ids
         spill = () if self._lanes.has_p0 and not ids.is_behind else ids.take_spill()

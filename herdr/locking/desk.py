@@ -80,13 +80,15 @@ class Desk:
             wanted.purpose,
             wanted.session,
             waits=wanted.wait_s > 0,
-            reports=wanted.reports,
+            reports=wanted.reports
+            and wanted.owner is not None,  # nobody can report under a name made up here
         )
         asked = self._held.expect(ask.lock, wanted.wait_s)
         try:
             answer = await self._answer(ask, asked, wanted.wait_s)
-        except BaseException:
-            self._held.endings.give_up(ask.lock)
+        except BaseException as error:
+            if not (isinstance(error, HerdrError) and error.code == "overloaded"):  # then it was never let in
+                self._held.endings.give_up(ask.lock)
             raise
         finally:
             self._held.expect_no_more(ask.lock)
@@ -104,6 +106,10 @@ class Desk:
             lambda seq, now_us: self._table.release(lock, token, seq, now_us, reason), Lane.P0
         )
 
+    def give_back(self, lock: str) -> None:
+        """Release, soon, a new lock whose asker has gone; not if its owner has asked for it again since."""
+        self._held.endings.give_up(lock)
+
     async def force(self, lock: str, reason: str, by: str) -> None:
         """Release somebody's lock for them; they are told who did it and why. Raises NotFound."""
         await self._held.decide(lambda seq, now_us: self._table.force(lock, reason, by, seq, now_us), Lane.P0)
@@ -114,7 +120,10 @@ class Desk:
         def decide(seq: int, _now_us: int) -> Ruling:
             outcomes: list[Outcome] = []
             for lock in [self._by_token(token) for token in dict.fromkeys(tokens)]:
-                if self._held.left_s(lock.lock) < CARRIED_BELOW * lock.ttl_s:
+                is_spent = self._held.left_s(lock.lock) < CARRIED_BELOW * lock.ttl_s
+                if is_spent and lock.renewed <= self._held.endings.timers.saw(
+                    lock.lock
+                ):  # not in this batch yet
                     ruling = self._table.renew(lock.lock, lock.token, None, seq + len(outcomes))
                     outcomes.extend(ruling.outcomes)
             return Ruling(tuple(outcomes))

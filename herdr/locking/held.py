@@ -192,6 +192,8 @@ class HeldLocks:
             if isinstance(outcome, Granted) and self._on_grant is not None:
                 self._on_grant(outcome.lock.workspace, exact_paths(outcome.lock))
         for ask, answer in ruling.answers:
+            if isinstance(answer, Cycle):
+                self._news.tell(frozenset(answer.owners), self._clock.monotonic())
             self._answer(ask, answer)
         then()
 
@@ -208,10 +210,11 @@ class HeldLocks:
 
     def left_s(self, key: str) -> float:
         """Return how many seconds a lease, a delay, a wait in line or a declared wait has left."""
+        if (lock := self.table.get(key)) is not None:
+            return self.endings.left_s(lock)
         if (asked := self._asked.get(key)) is not None:
             return max(0.0, asked.until - self._clock.monotonic())
-        lock = self.table.get(key)
-        return self.endings.timers.left_s(key) if lock is None else self.endings.left_s(lock)
+        return self.endings.timers.left_s(key)
 
 
 def exact_paths(lock: Lock) -> list[str]:

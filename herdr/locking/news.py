@@ -13,9 +13,10 @@ class News:
         self._told: dict[Hashable, float] = {}
 
     def is_news(self, what: Hashable, now: float) -> bool:
-        """Tell whether to tell it, and take it as told. Past the bound nothing new is, until it is quiet again."""
+        """Tell whether to tell it. Past the bound nothing new is, until it is quiet again."""
         self._told = {known: at for known, at in self._told.items() if now - at < self._quiet_s}
-        if what in self._told or len(self._told) >= NEWS_MAX:
-            return False
-        self._told[what] = now
-        return True
+        return what not in self._told and len(self._told) < NEWS_MAX
+
+    def tell(self, what: Hashable, now: float) -> None:
+        """Take it as told now, unless it was told lately."""
+        self._told.setdefault(what, now)

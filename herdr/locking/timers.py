@@ -60,6 +60,10 @@ class Timers:
         if self._leases.is_current(timer):
             self.begin(timer.key, timer.kind, after_s, timer.saw)
 
+    def saw(self, key: str) -> int:
+        """See `Leases.saw`."""
+        return self._leases.saw(key)
+
     def left_s(self, key: str) -> float:
         """Return how many seconds a key has left; 0 when nothing runs for it."""
         return self._leases.left_s(key, self._clock.monotonic())
@@ -67,14 +71,19 @@ class Timers:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            while timers := self._leases.due(self._clock.monotonic(), SLICE):
+            while timers := self._leases.due(before := self._clock.monotonic(), SLICE):
                 await self._run_out(timers)
+                await self._after_a_standstill(since=before)
             at = self._leases.next_at()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(None if at is None else max(0.0, at - self._clock.monotonic())):
                     await self._wake.wait()
-            if at is not None and self._clock.monotonic() - at > STILL_S:
-                await asyncio.sleep(STILL_S)
+            if at is not None:
+                await self._after_a_standstill(since=at)
+
+    async def _after_a_standstill(self, since: float) -> None:
+        if self._clock.monotonic() - since > STILL_S:
+            await asyncio.sleep(STILL_S)
 
 
 def _report_crash(task: "asyncio.Task[None]") -> None:

@@ -64,6 +64,11 @@ class Leases:
         """Tell whether nothing has taken the timer's place."""
         return self._timers.get(timer.key) is timer
 
+    def saw(self, key: str) -> int:
+        """Return the renewal that the key's timer knows of; 0 without a timer."""
+        timer = self._timers.get(key)
+        return 0 if timer is None else timer.saw
+
     def next_at(self) -> float | None:
         """Return when the next timer runs out (monotonic seconds), or None."""
         while self._heap and not self.is_current(self._heap[0]):

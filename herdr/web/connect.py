@@ -81,7 +81,7 @@ class Connect:
             with self._streams.connected(connection):
                 await connection.run(receive)
         finally:
-            await locks.end(keeps_bound=connection.leaving or connection.silent)
+            await locks.end(keeps_bound=connection.leaving or connection.silent or socket.cut)
 
     def _scope_needed(self, scope: Scope) -> str:
         """A token that may do one thing only may connect; each op is judged again."""
@@ -127,11 +127,11 @@ class Connection:
     async def run(self, receive: Receive) -> None:
         """Carry out frames until the client leaves."""
         try:
-            with contextlib.suppress(OSError):  # it has left while an answer was on its way
-                while (message := await receive())["type"] != "websocket.disconnect":
-                    if not self.leaving:
+            while (message := await receive())["type"] != "websocket.disconnect":
+                if not self.leaving:
+                    with contextlib.suppress(OSError):  # it has left while an answer was on its way
                         await self._handle(message)
-                self.silent = message.get("code") == NO_PONG
+            self.silent = message.get("code") == NO_PONG
         finally:
             self._channels.close_all()
             for task in self._tasks:

@@ -104,7 +104,9 @@ class LockChannels:
             await asyncio.wait(tasks)
         mine = {key: token for key, token in self._bound.items() if self._leave(key)}
         if not keeps_bound:
-            mine |= {a.held.lock: a.held.token for a in self._asked.values() if a.held and _is_unheard(a)}
+            for asked in self._asked.values():
+                if asked.held and _is_unheard(asked) and asked.held.lock not in mine:
+                    self._desk.give_back(asked.held.lock)
             await asyncio.gather(*(self._let_go(key, token) for key, token in mine.items()))
 
     def _need_scope(self) -> None:

@@ -28,6 +28,10 @@ class Desk(Protocol):
         """Give a lock back; raises NotFound, Fenced."""
         ...
 
+    def give_back(self, lock: str) -> None:
+        """Release, soon, a new lock whose asker has gone; not if its owner has asked for it again since."""
+        ...
+
     async def force(self, lock: str, reason: str, by: str) -> None:
         """Take a lock from its holder; raises NotFound."""
         ...

@@ -1,10 +1,9 @@
 """The handlers of `/v1/locks` and `/v1/waits`."""
 
 import asyncio
-import contextlib
 from typing import Any
 
-from herdr.errors import FieldError, HerdrError
+from herdr.errors import FieldError
 from herdr.locks.lock import Wanted
 from herdr.locks.views import Taken
 from herdr.web.asgi import ClientGone, Receive, Reply, Scope, read_body, respond, respond_json
@@ -24,7 +23,7 @@ from herdr.web.lock_bodies import (
     read_query_as,
     wrong,
 )
-from herdr.web.lock_desk import CLOSED, Desk, Register
+from herdr.web.lock_desk import Desk, Register
 from herdr.web.problems import Refused
 from herdr.web.streams import Streams
 
@@ -100,21 +99,20 @@ class LocksApi:
                 task.cancel()
             await asyncio.wait((asking,))
             if not is_wanted:
-                await self._give_back(asking)
+                self._give_back(asking)
         if not is_wanted:
             raise ClientGone
         if asking.cancelled():
             raise Refused("overloaded", "the gateway stops; ask again in a moment", {"retry-after": "2"})
         return asking.result()
 
-    async def _give_back(self, asking: "asyncio.Task[Taken]") -> None:
+    def _give_back(self, asking: "asyncio.Task[Taken]") -> None:
         """Release a lock that came in the moment when the client went, unless its owner had it before."""
         if asking.cancelled() or asking.exception() is not None:
             return
         leased, is_new = asking.result()
         if is_new:
-            with contextlib.suppress(HerdrError):  # its lease ends by itself
-                await self._desk.release(leased.lock, leased.token, CLOSED)
+            self._desk.give_back(leased.lock)
 
 
 class WaitsApi:

@@ -25,6 +25,8 @@ class Socket:
     ) -> None:
         self.writing_since: float | None = None
         """When the frame that is being written began; those of other channels wait behind it."""
+        self.cut = False
+        """Whether the gateway has cut the connection, because the client takes nothing."""
         self._turn = asyncio.Lock()
         self._closed = False
         self._send = send
@@ -68,5 +70,6 @@ class Socket:
 
     def abort(self) -> None:
         """Cut the connection."""
+        self.cut = True
         if self._abort is not None:
             self._abort()

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from itertools import count
 from typing import Any
 
@@ -94,7 +94,7 @@ def play(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
     run(main(), clock)
 
 
-async def refused(attempt: Coroutine[Any, Any, object]) -> Locked:
+async def refused(attempt: Awaitable[object]) -> Locked:
     with pytest.raises(Locked) as error:
         await attempt
     return error.value
@@ -467,6 +467,125 @@ def test_a_mistake_of_the_table_harms_nobody_else(monkeypatch: pytest.MonkeyPatc
         await holding
         assert (await beside).owner == "b"
         assert [lock.ttl_s for lock in world.held.table.held()] == [100, 60]
+
+    play(story)
+
+
+def test_a_log_that_is_well_again_is_noticed_though_nobody_writes() -> None:
+    async def story(world: World) -> None:
+        world.log.fails = lambda: True
+        with pytest.raises(LogUnavailable):
+            await world.lock("a", "x.py")
+        world.log.fails = lambda: False
+        for _ in range(10):  # as a dashboard would, more often than the writer tries by itself
+            with contextlib.suppress(LogUnavailable):
+                await world.register.listed(None, None, None)
+            await pass_time(0.2)
+        assert world.bus.failure is None
+
+    play(story)
+
+
+def test_whoever_goes_takes_no_lock_along_that_another_request_was_told_of() -> None:
+    async def story(world: World) -> None:
+        holder = await world.lock("b", "x.py")
+        first, again = world.begin("a", "x.py", wait_s=50), world.begin("a", "x.py", wait_s=50)
+        await world.in_line(2)
+        world.log.held = asyncio.Event()
+        releasing = asyncio.create_task(world.desk.release(holder.lock, holder.token))
+        await until(lambda: world.log.holds)
+        first.cancel()
+        world.log.held.set()
+        await releasing
+        lease = await again
+        await pass_time(5)
+        assert (await world.desk.renew(lease.lock, lease.token)).owner == "a"
+        assert "lock.released" not in [told for told, owner in world.told if owner == "a"]
+
+    play(story)
+
+
+def test_asks_given_up_while_the_log_fails_hold_nothing_up_when_it_is_back() -> None:
+    async def story(world: World) -> None:
+        await world.lock("b", "y.py", ttl_s=10)
+        world.log.fails = lambda: True
+        for _ in range(300):
+            with pytest.raises(LogUnavailable):
+                await world.lock("a", "x.py")
+        world.log.fails = lambda: False
+        await pass_time(3)
+        assert world.held.endings._gone == {} and await world.owners() in ([], ["b"])
+        await pass_time(15)
+        assert await world.owners() == [] and len(world.held.endings.timers._leases) == 0
+
+    play(story)
+
+
+def test_a_standstill_during_a_commit_counts_too() -> None:
+    async def story(world: World) -> None:
+        await world.lock("b", "y.py", ttl_s=10)
+        lease = await world.lock("a", "x.py", ttl_s=30)
+        await pass_time(9.99)
+        world.log.held = asyncio.Event()
+        await pass_time(0.02)
+        await until(lambda: world.log.holds)  # b's end is being committed
+        world.clock.now += 60
+        world.log.held.set()
+        await pass_time(0.5)
+        await world.desk.renew(lease.lock, lease.token)
+        await pass_time(5)
+        assert await world.owners() == ["a"]
+
+    play(story)
+
+
+def test_a_cycle_whose_event_was_not_stored_is_told_the_next_time() -> None:
+    async def story(world: World) -> None:
+        await world.lock("b", "x.py")
+        await world.desk.declare("b", "a", None, 3000)
+        world.log.fails = lambda: True
+        with pytest.raises(LogUnavailable):
+            await world.lock("a", "x.py", wait_s=5)
+        world.log.fails = lambda: False
+        await pass_time(2)
+        with pytest.raises(Deadlock):
+            await world.lock("a", "x.py", wait_s=5)
+        assert [told for told, _ in world.told].count("lock.deadlock") == 1
+
+    play(story)
+
+
+def test_many_calls_at_once_with_one_token_renew_once() -> None:
+    async def story(world: World) -> None:
+        lease = await world.lock("a", "x.py", ttl_s=100)
+        await pass_time(90)
+        await asyncio.gather(*(world.desk.carried([lease.token]) for _ in range(200)))
+        assert [told for told, _ in world.told] == ["lock.granted", "lock.renewed"]
+
+    play(story)
+
+
+def test_a_lock_just_granted_is_shown_with_its_own_end() -> None:
+    async def story(world: World) -> None:
+        world.log.held = asyncio.Event()
+        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
+        await until(lambda: world.log.holds)
+        granted = world.begin("a", "x.py", ttl_s=10, wait_s=500)
+        denied = world.begin("b", "x.py")
+        await pass_time(0.01)
+        world.log.held.set()
+        await asyncio.wait([holding, granted])
+        error = await refused(denied)
+        assert error.retry_after_s == 10
+
+    play(story)
+
+
+def test_who_gave_no_name_cannot_be_expected_to_report_under_it() -> None:
+    async def story(world: World) -> None:
+        await world.desk.lock(Wanted(paths=("x.py",), owner=None))
+        await world.desk.lock(Wanted(paths=("y.py",), owner="a"))
+        assert [lock.reports for lock in world.held.table.held()] == [False, True]
 
     play(story)
 
