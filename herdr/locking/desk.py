@@ -80,8 +80,8 @@ class Desk:
             wanted.purpose,
             wanted.session,
             waits=wanted.wait_s > 0,
-            reports=wanted.reports
-            and wanted.owner is not None,  # nobody can report under a name made up here
+            # Nobody can report under a name made up here
+            reports=wanted.reports and wanted.owner is not None,
         )
         asked = self._held.expect(ask.lock, wanted.wait_s)
         try:
@@ -121,9 +121,8 @@ class Desk:
             outcomes: list[Outcome] = []
             for lock in [self._by_token(token) for token in dict.fromkeys(tokens)]:
                 is_spent = self._held.left_s(lock.lock) < CARRIED_BELOW * lock.ttl_s
-                if is_spent and lock.renewed <= self._held.endings.timers.saw(
-                    lock.lock
-                ):  # not in this batch yet
+                in_this_batch = lock.renewed > self._held.endings.timers.saw(lock.lock)
+                if is_spent and not in_this_batch:
                     ruling = self._table.renew(lock.lock, lock.token, None, seq + len(outcomes))
                     outcomes.extend(ruling.outcomes)
             return Ruling(tuple(outcomes))

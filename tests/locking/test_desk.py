@@ -566,16 +566,21 @@ def test_many_calls_at_once_with_one_token_renew_once() -> None:
 
 
 def test_a_lock_just_granted_is_shown_with_its_own_end() -> None:
+    """Not with the end of its holder's wait in line, which is over."""
+
     async def story(world: World) -> None:
+        first = await world.lock("c", "x.py")
+        granted = world.begin("a", "x.py", ttl_s=10, wait_s=500)
+        await world.in_line(1)
         world.log.held = asyncio.Event()
         holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
         await until(lambda: world.log.holds)
-        granted = world.begin("a", "x.py", ttl_s=10, wait_s=500)
+        releasing = asyncio.create_task(world.desk.release(first.lock, first.token))
         denied = world.begin("b", "x.py")
         await pass_time(0.01)
         world.log.held.set()
-        await asyncio.wait([holding, granted])
         error = await refused(denied)
+        await asyncio.wait([holding, granted, releasing])
         assert error.retry_after_s == 10
 
     play(story)
