@@ -36,6 +36,8 @@ class Client:
         self.frames: list[dict[str, Any]] = []
         self.takes = asyncio.Event()
         self.takes.set()
+        self.breaks = False
+        """Whether what is written does not arrive any more."""
         self._packed = packed
         self._sent: asyncio.Queue[Message] = asyncio.Queue()
         self._sent.put_nowait({"type": "websocket.connect"})
@@ -49,6 +51,8 @@ class Client:
 
     async def _receive(self, message: Message) -> None:
         await self.takes.wait()
+        if self.breaks:
+            raise ConnectionResetError("the connection was cut")
         if message["type"] == "websocket.send":
             packed = self._packed
             self.frames.append(
@@ -331,6 +335,17 @@ async def test_a_client_that_is_silent_keeps_what_is_bound(world: World, code: i
     client.begin_close(code)
     await client.task
     assert (world.said("release") == []) == kept
+
+
+async def test_a_client_that_is_silent_in_the_middle_of_an_answer_keeps_it_too(world: World) -> None:
+    """A halted client's buffers are full, so the write of an answer is what fails first."""
+    client = world.client()
+    await client.ask("lock", ref=1, paths=["a"], bound=True)
+    client.breaks = True
+    client.send("ping")
+    client.begin_close(NO_PONG)
+    await client.task
+    assert world.said("release", "give_back") == []
 
 
 async def test_what_is_bound_ends_with_the_connection_and_nothing_else(world: World) -> None:
