@@ -54,7 +54,7 @@ def restart(gateway: GatewayProcess) -> None:
 async def stands_in_line(hub: Hub, owner: str) -> None:
     """Wait until the owner stands in line for something."""
     while not any(owner in lock.waiters for lock in await hub.locks()):  # noqa: ASYNC110
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.005)  # no event tells that somebody stands in line
 
 
 @pytest.fixture

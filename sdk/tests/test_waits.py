@@ -46,7 +46,7 @@ async def test_a_circle_that_closed_meanwhile_interrupts_the_block(faulty) -> No
                 faulty.desk.refuse["wait"] = [DEADLOCK]
                 faulty.hang_up()
                 await asyncio.Event().wait()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the turn in which a cancellation that was left over would hit
         assert not asyncio.current_task().cancelling()
 
 
@@ -60,7 +60,7 @@ async def test_an_interruption_hits_nothing_behind_the_block(faulty, error) -> N
                 declaration._fail(Deadlock(["a", "b", "a"]))
                 if error is not None:
                     raise error
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the turn in which a cancellation that was left over would hit
         assert not asyncio.current_task().cancelling()
 
 
@@ -106,7 +106,7 @@ async def test_blocks_that_wait_for_the_same_share_one(faulty) -> None:
 async def test_who_is_cancelled_while_declaring_ends_it(faulty) -> None:
     async with Hub(name="a") as hub:
         entering = asyncio.create_task(hub.waiting_for("b").__aenter__())
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # its first turn: it has declared, and nothing can have answered
         entering.cancel()
         with pytest.raises(asyncio.CancelledError):
             await entering

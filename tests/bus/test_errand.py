@@ -76,7 +76,7 @@ async def world() -> AsyncIterator[World]:
 async def test_errands_and_events_of_one_batch_share_one_order(world: World) -> None:
     first = await world.hold_up()
     tasks = [asyncio.create_task(world.bus.publisher.decide(world.count, Lane.P1)) for _ in range(3)]
-    await asyncio.sleep(0)
+    await until(lambda: sum(world.bus.publisher.depths) == 3)
     last = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "a"))
     await until(lambda: sum(world.bus.publisher.depths) == 4)
     world.go_on()

@@ -45,6 +45,17 @@ class World:
     def begin(self, owner: str, *paths: str, **more: Any) -> "asyncio.Task[Leased]":
         return asyncio.create_task(self.lock(owner, *paths, **more))
 
+    async def hold_up(self) -> "asyncio.Task[Any]":
+        """Have one event's commit wait until `log.held` is set, so that what comes now shares a batch."""
+        self.log.held = asyncio.Event()
+        task = asyncio.create_task(self.bus.publisher.publish([Draft("tool.result")], "t"))
+        await until(lambda: self.log.holds)
+        return task
+
+    def go_on(self) -> None:
+        assert self.log.held is not None
+        self.log.held.set()
+
     async def in_line(self, number: int) -> None:
         await until(lambda: len(self.held.table.waiters()) == number)
 
@@ -216,7 +227,7 @@ def test_what_is_granted_to_one_that_has_just_gone_is_given_back() -> None:
         await until(lambda: world.log.holds)  # decided, and not yet committed
         asking.cancel()
         await asyncio.wait([asking])
-        world.log.held.set()
+        world.go_on()
         await world.lock("b", "x.py")
         assert world.told == [("lock.granted", "a"), ("lock.released", "a"), ("lock.granted", "b")]
 
@@ -306,14 +317,12 @@ def test_a_token_whose_lease_has_just_run_out_is_not_taken_for_a_fresh_one() -> 
     async def story(world: World) -> None:
         lease = await world.lock("a", "x.py", ttl_s=10)
         await pass_time(9.99)
-        world.log.held = asyncio.Event()
-        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
-        await until(lambda: world.log.holds)
+        holding = await world.hold_up()
         await pass_time(0.02)  # the expiry waits for the commit that is under way
         assert world.held.left_s(lease.lock) == 0
         carrying = asyncio.create_task(world.desk.carried([lease.token]))
         await pass_time(0.01)
-        world.log.held.set()
+        world.go_on()
         await holding
         with pytest.raises(Fenced):
             await carrying
@@ -374,12 +383,10 @@ def test_a_wait_that_is_declared_again_as_it_ends_goes_on() -> None:
     async def story(world: World) -> None:
         await world.desk.declare("a", "b", None, 10)
         await pass_time(9.99)
-        world.log.held = asyncio.Event()
-        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
-        await until(lambda: world.log.holds)
+        holding = await world.hold_up()
         again = asyncio.create_task(world.desk.declare("a", "b", None, 100))
         await pass_time(0.02)  # its end and its renewal wait for one and the same commit
-        world.log.held.set()
+        world.go_on()
         await holding
         declared = (await again)["wait"]
         await pass_time(99)
@@ -392,12 +399,10 @@ def test_a_wait_that_is_declared_again_as_it_ends_goes_on() -> None:
 
 def test_a_declaration_whose_caller_has_gone_ends_all_the_same() -> None:
     async def story(world: World) -> None:
-        world.log.held = asyncio.Event()
-        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
-        await until(lambda: world.log.holds)
+        holding = await world.hold_up()
         first = world.begin("x", "x.py")  # something to commit together with it
         declaring = asyncio.create_task(world.desk.declare("a", "b", None, 10))
-        world.log.held.set()
+        world.go_on()
         await until(lambda: len(world.held.table.waits()) == 1)
         declaring.cancel()
         await asyncio.wait([declaring, holding, first])
@@ -417,9 +422,9 @@ def test_who_leaves_the_line_while_the_log_fails_has_left_it_when_it_is_back() -
         world.log.fails = lambda: True
         second.cancel()
         await pass_time(5)
-        assert (
-            len(world.held.table.waiters()) == 2
-        )  # its leaving would grant something, which cannot be stored
+        assert len(world.held.table.waiters()) == 2, (
+            "its leaving would grant something, which cannot be stored"
+        )
         world.log.fails = lambda: False
         assert (await third).owner == "c"
         await world.desk.release(first.lock, first.token)
@@ -456,12 +461,10 @@ def test_a_mistake_of_the_table_harms_nobody_else(monkeypatch: pytest.MonkeyPatc
 
         lease = await world.lock("a", "x.py", ttl_s=100)
         monkeypatch.setattr(world.held.table, "renew", renew_and_stumble)
-        world.log.held = asyncio.Event()
-        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
-        await until(lambda: world.log.holds)
+        holding = await world.hold_up()
         stumbling = asyncio.create_task(world.desk.renew(lease.lock, lease.token, 7))
         beside = world.begin("b", "y.py")
-        world.log.held.set()
+        world.go_on()
         with pytest.raises(HerdrError, match="its log says which"):
             await stumbling
         await holding
@@ -495,7 +498,7 @@ def test_whoever_goes_takes_no_lock_along_that_another_request_was_told_of() -> 
         releasing = asyncio.create_task(world.desk.release(holder.lock, holder.token))
         await until(lambda: world.log.holds)
         first.cancel()
-        world.log.held.set()
+        world.go_on()
         await releasing
         lease = await again
         await pass_time(5)
@@ -530,7 +533,7 @@ def test_a_standstill_during_a_commit_counts_too() -> None:
         await pass_time(0.02)
         await until(lambda: world.log.holds)  # b's end is being committed
         world.clock.now += 60
-        world.log.held.set()
+        world.go_on()
         await pass_time(0.5)
         await world.desk.renew(lease.lock, lease.token)
         await pass_time(5)
@@ -572,13 +575,11 @@ def test_a_lock_just_granted_is_shown_with_its_own_end() -> None:
         first = await world.lock("c", "x.py")
         granted = world.begin("a", "x.py", ttl_s=10, wait_s=500)
         await world.in_line(1)
-        world.log.held = asyncio.Event()
-        holding = asyncio.create_task(world.bus.publisher.publish([Draft("tool.result")], "t"))
-        await until(lambda: world.log.holds)
+        holding = await world.hold_up()
         releasing = asyncio.create_task(world.desk.release(first.lock, first.token))
         denied = world.begin("b", "x.py")
         await pass_time(0.01)
-        world.log.held.set()
+        world.go_on()
         error = await refused(denied)
         await asyncio.wait([holding, granted, releasing])
         assert error.retry_after_s == 10

@@ -288,8 +288,7 @@ async def test_giving_up_a_grant_whose_answer_is_on_its_way(world: World) -> Non
     client.send("lock", ref=1, paths=["a"])
     await until(lambda: world.desk.held)
     client.send("unlock", ref=2, cancel=1)
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await until(lambda: world.said("release"))
     client.takes.set()
     await until(lambda: {"op": "unlock", "ref": 2} in client.frames)
     assert world.desk.held == set()
@@ -404,8 +403,7 @@ async def test_a_wait_that_is_declared_when_the_connection_ends_ends_too(
     client.send("wait", ref=1, on="b", bound=True)
     await until(lambda: world.said("declare"))
     client.begin_close()
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await until(lambda: world.streams.websocket == 0)
     committed.set()
     await client.task
     assert world.desk.said[-1] == ("end_wait", "W1")
@@ -476,8 +474,7 @@ async def test_a_stop_waits_for_what_is_about_to_be_answered(
     client.send("lock", ref=1, paths=["a"])
     await until(lambda: world.said("asked"))
     goodbye = asyncio.create_task(world.streams.say_goodbye())
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await until(lambda: world.streams.stopping)
     assert client.frames == []
     committed.set()
     await goodbye
