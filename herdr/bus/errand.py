@@ -10,11 +10,10 @@ from typing import Any, NamedTuple, Protocol
 
 from herdr.bus.log import Put
 from herdr.errors import HerdrError
-from herdr.event import Event, Lane
+from herdr.event import Event
 
-ERRAND_BYTES = (
-    512  # what one counts in a lane unless it says otherwise; a lock on a file leads to about as much
-)
+ERRAND_BYTES = 512
+"""What one counts in a lane unless it says otherwise; a lock on one file leads to about as much."""
 
 
 class Ruled(NamedTuple):
@@ -71,11 +70,10 @@ class Stateless:
 class Errand:
     """One errand in a lane, and whoever waits for its outcome."""
 
-    __slots__ = ("_refusal", "_ruled", "done", "lane", "rule")
+    __slots__ = ("_refusal", "_ruled", "done", "rule")
 
-    def __init__(self, rule: Rule, lane: Lane, done: "asyncio.Future[Any]") -> None:
+    def __init__(self, rule: Rule, done: "asyncio.Future[Any]") -> None:
         self.rule = rule
-        self.lane = lane
         self.done = done
         self._ruled = Ruled()
         self._refusal: HerdrError | None = None

@@ -100,7 +100,7 @@ class Publisher:
         `size`: about how many bytes it leads to.
         Raises what the rule raises, LogUnavailable, and HerdrError `overloaded` while the lanes are full.
         """
-        errand = Errand(rule, lane, asyncio.get_running_loop().create_future())
+        errand = Errand(rule, asyncio.get_running_loop().create_future())
         while (admission := self._lanes.offer(lane, errand, size)) is Admission.WAIT:
             self._writer.wake()
             await self._writer.room()

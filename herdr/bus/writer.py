@@ -251,9 +251,8 @@ class Writer:
             _log.error("the log cannot be written: %s", error.detail)
         self.failure = error.detail
         for item in reversed(items):
-            if (
-                isinstance(item, Pending) and item.submission is None
-            ):  # answered `deferred` before: it stays until the log is back
+            # One that was answered `deferred` before stays until the log is back
+            if isinstance(item, Pending) and item.submission is None:
                 item.made_id = False  # it may be there already after all
                 self._lanes.put_back(item.event.lane, item, len(item.event.body))
             item.fail(error)
