@@ -79,8 +79,6 @@ class UnlockedWrites:
         self._wake.set()
 
     def _saw(self, workspace: str, path: str, state: FileState | None, created: bool = False) -> None:
-        if any(not lock.reports for lock in self._holders(workspace, path)):
-            return  # nothing tells the holder's own writes from others'
         hash_, now = None if state is None else state.hash, self._clock.monotonic()
         self._unlocked.saw(workspace, path, hash_, state is None, now, created)
 

@@ -163,7 +163,9 @@ class Unlocked:
         """The watcher saw a change. A rename is a deletion there and a creation here."""
         key, state = _key(workspace, path), GONE if deleted else hash or None
         holders = [lock for lock in self._holders(workspace, path) if lock.workspace == workspace]
-        if not holders:
+        if (
+            not all(lock.reports for lock in holders) or not holders
+        ):  # nothing tells its own writes from others'
             self._paths.get(key, _Path()).move(state)
             return
         known, write = self._path(key), _Write(state, holders[0], now, now, [], created)

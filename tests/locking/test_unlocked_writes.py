@@ -159,6 +159,19 @@ def test_a_rename_has_two_ends_for_who_sees_it_and_for_who_reports_it() -> None:
     play(story)
 
 
+def test_a_holder_that_reports_nothing_is_taken_for_who_wrote() -> None:
+    """Unless somebody else says that it was them."""
+
+    async def story(world: World) -> None:
+        world.locks = [msgspec.structs.replace(lock("ann"), reports=False)]
+        world.saw(changed("src/a.py"))
+        assert await world.told() == []
+        await world.report("src/a.py", "bob", hash="another")
+        assert [event["data"]["by"] for event in await world.told()] == ["bob"]
+
+    play(story)
+
+
 def test_a_file_that_comes_and_goes_is_nothing() -> None:
     async def story(world: World) -> None:
         world.locks = [lock("ann")]
