@@ -163,9 +163,8 @@ class Unlocked:
         """The watcher saw a change. A rename is a deletion there and a creation here."""
         key, state = _key(workspace, path), GONE if deleted else hash or None
         holders = [lock for lock in self._holders(workspace, path) if lock.workspace == workspace]
-        if (
-            not all(lock.reports for lock in holders) or not holders
-        ):  # nothing tells its own writes from others'
+        # Where a holder reports nothing, nothing tells its own writes from others'
+        if not holders or not all(lock.reports for lock in holders):
             self._paths.get(key, _Path()).move(state)
             return
         known, write = self._path(key), _Write(state, holders[0], now, now, [], created)
