@@ -37,6 +37,8 @@ class Symbol(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Whether other files can name it, by the language's rule or, where it has none, its convention."""
     bases: tuple[str, ...] = ()
     """Dotted names of what a class extends or implements, as they are written."""
+    owner: str = ""
+    """The type that it belongs to where its text stands elsewhere: `Cart` of Go's `func (c *Cart) Total()`."""
 
 
 class Import(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -87,6 +89,6 @@ def qualified_name(outline: Outline, place: int) -> str:
     names = []
     while place >= 0:
         symbol = outline.symbols[place]
-        names.append(symbol.name)
+        names.append(f"{symbol.owner}.{symbol.name}" if symbol.owner else symbol.name)
         place = symbol.parent
     return ".".join(reversed(names))

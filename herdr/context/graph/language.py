@@ -1,0 +1,119 @@
+"""Pure: what a language's module declares. Adding a language is one such module and a fixture.
+
+A query's captures say what its nodes are: `@definition.KIND` with `@name`, `@call` with `@name` and perhaps
+`@receiver`, `@import` (one statement), `@package` (the text that names it).
+https://tree-sitter.github.io/tree-sitter/using-parsers/queries/
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from tree_sitter import Node
+
+from herdr.context.graph.outline import SIGNATURE_MAX, Import, Kind, Outline
+
+_SPACE = re.compile(r"\s+")
+_LINKS = re.compile(r"\s*(?:->|::|\?\.|!\.|\.)\s*")
+_DOTTED = re.compile(r"[\w$@]+(?:\.[\w$@]+)*")
+
+
+class Files(Protocol):
+    """What the resolution of imports may ask about the workspace. Paths are relative, with `/`."""
+
+    def has(self, path: str) -> bool:
+        """Tell whether this file is there."""
+        ...
+
+    def named(self, name: str) -> Sequence[str]:
+        """Return the files with this last part (`Cart.java`), sorted."""
+        ...
+
+    def folder(self, path: str) -> Sequence[str]:
+        """Return the files directly in a folder, sorted; empty when there is no such folder."""
+        ...
+
+    def outline(self, path: str) -> Outline | None:
+        """Return a file's outline, if it has one."""
+        ...
+
+
+ReadImports = Callable[[Node], Iterable[Import]]
+FindModule = Callable[[Import, str, Files], Sequence[str]]
+"""Which files an import in the file at this path brings in; empty when it leads out of the workspace."""
+
+Keys = Callable[[str], Iterable[str]]
+"""Under which last parts of a module name other files may import the file at this path."""
+
+
+def plain_signature(node: Node) -> str:
+    """Return a definition up to its body."""
+    body = node.child_by_field_name("body")
+    if body is None:
+        return one_line(node, node.end_byte - node.start_byte)
+    last = body.prev_sibling
+    while last is not None and last.type == "comment":
+        last = last.prev_sibling
+    return one_line(node, (body.start_byte if last is None else last.end_byte) - node.start_byte)
+
+
+def one_line(node: Node, end: int) -> str:
+    """Return the first `end` bytes of a node as one line of at most SIGNATURE_MAX characters."""
+    head = (node.text or b"")[: min(end, 8 * SIGNATURE_MAX)].decode(errors="replace")
+    text = _SPACE.sub(" ", head).strip().rstrip("{:=;").rstrip()
+    return text if len(text) <= SIGNATURE_MAX else f"{text[: SIGNATURE_MAX - 1]}…"
+
+
+def no_bases(_node: Node) -> tuple[str, ...]:
+    """For languages in which nothing is inherited."""
+    return ()
+
+
+def text_of(node: Node | None) -> str:
+    """Return a node's text; empty for none."""
+    return "" if node is None or node.text is None else node.text.decode(errors="replace")
+
+
+def dotted(text: str) -> str:
+    """Return a chain of names with dots between them (`a->b` is `a.b`), or `?` for anything else."""
+    text = _LINKS.sub(".", text.strip())
+    if text == "super()":
+        return "super"
+    return text if _DOTTED.fullmatch(text) else "?"
+
+
+def stem_keys(path: str) -> Iterable[str]:
+    """Return the file's own name without its ending, and its folder's: enough for most languages."""
+    folder, _, name = path.rpartition("/")
+    yield name.partition(".")[0]
+    if folder:
+        yield folder.rpartition("/")[2]
+
+
+class Language(NamedTuple):
+    """One language. Only the first five fields have no useful default."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    grammar: Callable[[], object]
+    query: str
+    find_module: FindModule
+    read_imports: ReadImports
+    filenames: tuple[str, ...] = ()
+    """Whole names of files that have no telling ending."""
+    keys: Keys = stem_keys
+    signature: Callable[[Node], str] = plain_signature
+    bases: Callable[[Node], tuple[str, ...]] = no_bases
+    exported: Callable[[str, Node], bool] = lambda _name, _node: True
+    owner: Callable[[Node], str] = lambda _node: ""
+    """The type that a definition belongs to though it stands outside of it."""
+    refine: Callable[[Kind, Node], Kind | None] = lambda kind, _node: kind
+    """Corrects a definition's kind; None drops it."""
+    self_names: frozenset[str] = frozenset({"self", "cls", "this"})
+    """Receivers that mean the object or class that the calling method belongs to."""
+    package_scope: bool = False
+    """Whether files of one folder see each other's names without an import (Go, Java)."""
+    callable_kinds: frozenset[str] = frozenset(
+        {"function", "method", "constructor", "class", "struct", "macro", "property", "enum", "type"}
+    )
+    """Kinds that a call can mean; a call of a constant is a call of what it holds, which is not known."""
