@@ -44,6 +44,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=128, pattern=_PRINTABLE)]
 EventType = Annotated[str, Meta(min_length=1, max_length=128, pattern=_TYPE)]
 Subject = Annotated[str, Meta(min_length=1, max_length=4096, pattern=_PRINTABLE)]
 Tag = Annotated[str, Meta(min_length=1, max_length=64, pattern=_PRINTABLE)]
+Time = Annotated[str, Meta(pattern=_RFC3339)]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 TAGS_MAX = 16  # short labels for people and filters, not a second payload
@@ -59,7 +60,7 @@ class Draft(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=F
     workspace: Name = "default"
     session: Name | None = None
     task: Name | None = None
-    time: Annotated[str, Meta(pattern=_RFC3339)] | None = None
+    time: Time | None = None
     priority: Priority | None = None
     tags: Annotated[tuple[Tag, ...], Meta(max_length=TAGS_MAX)] = ()
     based_on: Seq | None = None
@@ -67,6 +68,15 @@ class Draft(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=F
     trace: Annotated[str, Meta(pattern=_TRACEPARENT)] | None = None
     data: Raw = Raw(b"null")
     ext: dict[str, str | int | bool] | None = None
+
+
+class WantedContext(msgspec.Struct, array_like=True, frozen=True, omit_defaults=True, gc=False):
+    """What a rule wants beside the event; it is looked up when the event is delivered."""
+
+    session_tokens: int = 0
+    """Tokens that the window of the event's session may have; 0: no window."""
+    graph: bool = False
+    """The outline of the file that the event is about."""
 
 
 class Delivery(msgspec.Struct, array_like=True, frozen=True, omit_defaults=True, gc=False):
@@ -77,6 +87,7 @@ class Delivery(msgspec.Struct, array_like=True, frozen=True, omit_defaults=True,
     format: Literal["full", "summary", "ref"] = "full"
     attrs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Conditions on the subscriber: (attribute, globs of which one must fit); judged while following."""
+    context: WantedContext | None = None
 
 
 class Extra(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):

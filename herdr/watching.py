@@ -24,6 +24,10 @@ SOURCE = "watcher"
 RETRY_S = 1.0  # while the log fails; the watcher keeps what it has to say until then
 
 Saw = Callable[[str, Sequence[Change]], None]
+Left = Callable[[str, Sequence[str]], None]
+Followed = Callable[[str, Watcher | None], None]
+"""Hears of a workspace that is watched from now on, or (None) no longer."""
+
 Remember = Callable[[str, str, bytes | None], Awaitable[None]]
 
 _log = logging.getLogger("herdr.watch")
@@ -66,12 +70,18 @@ class Watching:
         self._data = Path(os.path.realpath(data))
         self._own = tuple(os.path.realpath(path) for path in own)
         self._remember = remember
-        self._saw: Saw | None = None
+        self._saw: list[Saw] = []
+        self._left: Left | None = None
+        self._followed: Followed | None = None
         self._running: dict[str, Watched] = {}
 
     def tell_changes(self, listener: Saw) -> None:
         """Tell the listener at once of every change of every file."""
-        self._saw = listener
+        self._saw.append(listener)
+
+    def tell_workspaces(self, followed: Followed, left: Left) -> None:
+        """Tell of workspaces that come and go, and of files that rules began to leave out."""
+        self._followed, self._left = followed, left
 
     def start(self, configured: Iterable[Workspace], remembered: Mapping[str, bytes]) -> None:
         """Begin to watch; a folder that is missing now is waited for. The configuration's names win."""
@@ -116,6 +126,8 @@ class Watching:
         await self._remember("workspace", name, None)
         watched = self._running.pop(name, None)
         if watched is not None:
+            if self._followed is not None:
+                self._followed(name, None)
             watched.stop()
             await asyncio.wait([watched.task])
 
@@ -126,14 +138,20 @@ class Watching:
             await self._publish(name, events, stopping)
 
         async def tap(changes: Sequence[Change]) -> None:
-            if self._saw is not None:
-                self._saw(name, changes)
+            for saw in self._saw:
+                saw(name, changes)
+
+        def left(paths: Sequence[str]) -> None:
+            if self._left is not None:
+                self._left(name, paths)
 
         settings = Settings(exclude=self._excluded(path))
-        watcher = Watcher(name, path, emit, self._clock, settings, tap)
+        watcher = Watcher(name, path, emit, self._clock, settings, tap, left=left)
         task = asyncio.create_task(watcher.run(), name=f"watch {name}")
         task.add_done_callback(_report_crash)
         self._running[name] = Watched(path, watcher, task, stopping, roots)
+        if self._followed is not None:
+            self._followed(name, watcher)
 
     def _excluded(self, path: Path) -> tuple[str, ...]:
         root = Path(os.path.realpath(path))

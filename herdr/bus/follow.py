@@ -113,11 +113,20 @@ class Pages:
             # that is not yet announced must not be written before its deadlines run
             events = [event for event in events if event.seq <= head]
         page = self._build(events, chooser, start, aged, head)
-        if shareable:
+        if shareable and not page.wants_context:
             if len(self._shared) >= PAGES_SHARED_MAX:
                 self._shared.clear()
             self._shared[selection, start, head if page.reached_head else ANY_HEAD] = page
         return page
+
+    def has_p0_after(self, place: int, chooser: Chooser) -> bool:
+        """Tell whether a P0 event for a follower near the head stands behind this place of its lane."""
+        head = self._tail.head
+        if place >= head or not self._tail.covers((place, head, head)):
+            return False
+        return any(
+            chooser.wants(event)[0] for event in self._tail.read((place, head, head), EVENTS_MAX, BYTES_MAX)
+        )
 
     def _build(self, events: list[Event], chooser: Chooser, start: Positions, aged: bool, head: int) -> Page:
         reached_head = not events or events[-1].seq >= head
@@ -222,6 +231,15 @@ class Follower:
         if gap is not None:
             self.positions = gap.positions
         return gap
+
+    async def overtaken(self) -> None:
+        """Return once a P0 event is there for this follower, which has read up to the head."""
+        while not self._pages.has_p0_after(self.positions[Lane.P0], self._chooser):
+            waiter = self._pages.waiter()
+            try:
+                await waiter
+            finally:
+                self._pages.drop_waiter(waiter)
 
     async def _sleep(self) -> None:
         if self._poked:

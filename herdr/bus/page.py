@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from herdr.bus.select import Selection
-from herdr.event import Delivery, Event, Lane, Positions
+from herdr.event import Delivery, Event, Lane, Positions, WantedContext
 from herdr.glob import compile_glob
 
 EVENTS_MAX = 256  # a page; how far lanes may overtake each other, and how much a slow reader holds in memory
@@ -17,17 +17,27 @@ class Item(NamedTuple):
     event: Event
     after: Positions
     delivery: Delivery | None
+    context: bytes | None = None
+    """What stands beside the event, as a JSON object, once that was looked up (`herdr.bus.beside`)."""
 
     @property
     def form(self) -> str:
         """The form that the event's rule asks for."""
         return "full" if self.delivery is None else self.delivery.format
 
+    @property
+    def wanted(self) -> WantedContext | None:
+        """What the event's rule wants beside it."""
+        return None if self.delivery is None else self.delivery.context
+
 
 class Page:
-    """What one read gave. Shared by all followers at the same place, so its encodings are kept with it."""
+    """What one read gave. Shared by all followers at the same place, so its encodings are kept with it.
 
-    __slots__ = ("encodings", "end", "expired", "items", "reached_head")
+    One that wants context is not shared: what stands beside its events is looked up when they are delivered.
+    """
+
+    __slots__ = ("encodings", "end", "expired", "items", "reached_head", "wants_context")
 
     def __init__(self, items: list[Item], end: Positions, reached_head: bool, expired: int = 0) -> None:
         self.items = items
@@ -35,6 +45,23 @@ class Page:
         self.reached_head = reached_head
         self.expired = expired
         self.encodings: dict[str, bytes] = {}
+        self.wants_context = any(
+            item.delivery is not None and item.delivery.context is not None for item in items
+        )
+
+    def pieces(self) -> "list[Page]":
+        """Return the page in the pieces in which it is written when some of it waits for context.
+
+        First what wants none, then the P0 events up to the first of another lane, then the rest: no P0 event
+        that comes before others waits for what is looked up for them.
+        """
+        first = next((n for n, item in enumerate(self.items) if item.wanted is not None), len(self.items))
+        rest = self.items[first:]
+        second = first + next((n for n, item in enumerate(rest) if item.event.lane != Lane.P0), len(rest))
+        cut = [self.items[:first], self.items[first:second], self.items[second:]]
+        found = [items for items in cut if items]
+        ends = [*(items[-1].after for items in found[:-1]), self.end]
+        return [Page(items, end, self.reached_head) for items, end in zip(found, ends, strict=True)]
 
 
 def arrange(events: Sequence[Event], start: Positions, reached_head: bool) -> list[tuple[Event, Positions]]:

@@ -12,7 +12,7 @@ import msgspec
 from herdr.config import RouteRule
 from herdr.config.routes import MATCH_FIELDS
 from herdr.errors import InvalidInput
-from herdr.event import Delivery, Draft, Lane
+from herdr.event import Delivery, Draft, Lane, WantedContext
 from herdr.glob import check_glob, compile_glob
 
 DEFAULT_TIMEOUT_MS = (30_000, 5_000, 1_000)
@@ -48,6 +48,7 @@ class _Compiled(NamedTuple):
     fields: tuple[tuple[str, Test], ...]
     data: tuple[tuple[tuple[str, ...], Test], ...]
     attrs: tuple[tuple[str, tuple[str, ...]], ...]
+    context: WantedContext | None
 
 
 class RoutingTable:
@@ -85,8 +86,11 @@ class RoutingTable:
 
 
 def check_rule(rule: RouteRule) -> None:
-    """Raise InvalidInput when a glob of the rule, or a field that it matches on, is not one."""
+    """Raise InvalidInput when a glob of the rule, a field that it matches on, or its context is not one."""
     _compile(rule)
+    if rule.context != "none":
+        for _, message in rule.context.problems():
+            raise InvalidInput(f"context: {message}", "bad_rule")
 
 
 def _compile(rule: RouteRule) -> _Compiled:
@@ -107,7 +111,13 @@ def _compile(rule: RouteRule) -> _Compiled:
                 "and attr.<name>",
                 "bad_rule",
             )
-    return _Compiled(rule, compile_glob(rule.event), tuple(fields), tuple(data), tuple(attrs))
+    accepts_type = compile_glob(rule.event)
+    return _Compiled(rule, accepts_type, tuple(fields), tuple(data), tuple(attrs), _wanted(rule))
+
+
+def _wanted(rule: RouteRule) -> WantedContext | None:
+    context = rule.context
+    return None if context == "none" else WantedContext(context.session_tokens or 0, context.graph)
 
 
 def _attribute_glob(value: Scalar) -> str:
@@ -188,6 +198,6 @@ def _resolve(matching: Sequence[_Compiled], wish: Lane) -> Routing:
     for compiled in ranked:
         rule = compiled.rule
         timeout_ms = rule.timeout_ms if rule.timeout_ms is not None else DEFAULT_TIMEOUT_MS[lane]
-        delivery = Delivery(rule.target, timeout_ms, rule.format, compiled.attrs)
+        delivery = Delivery(rule.target, timeout_ms, rule.format, compiled.attrs, compiled.context)
         deliveries.setdefault((rule.target, compiled.attrs), delivery)
     return Routing(lane, tuple(deliveries.values()))

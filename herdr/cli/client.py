@@ -9,9 +9,11 @@ import json
 import os
 import socket
 import ssl
+from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
 
 from herdr.cli.terminal import plain
 from herdr.errors import HerdrError
@@ -20,6 +22,7 @@ URL_VARIABLE, TOKEN_VARIABLE = "HERDR_GATEWAY_URL", "HERDR_GATEWAY_TOKEN"
 DEFAULT_URL = "http://127.0.0.1:8787"
 TIMEOUT_S = 10.0  # for connecting, and for each silence; the gateway itself answers within milliseconds
 ANSWER_MAX = 64 * 1024**2  # bytes; a full page of events is smaller, and something else may be listening
+BLOCK_BYTES = 256 * 1024  # of a file that is sent
 ERRORS_SHOWN_MAX = 5
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
@@ -63,6 +66,17 @@ def gateway_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def part_of(name: str) -> str:
+    """Return a name as one part of an address."""
+    return quote(name, safe="", errors="surrogateescape")
+
+
+def with_query(path: str, query: Mapping[str, object]) -> str:
+    """Return an address with parameters: None is left out, a list gives its name several times."""
+    pairs = [(n, v) for n, vs in query.items() for v in (vs if isinstance(vs, list) else [vs]) if v is not None]
+    return f"{path}?{urlencode(pairs, errors='surrogateescape')}" if pairs else path
+
+
 def gateway_of(args: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> "Gateway":
     """Return the gateway that a command line names."""
     return Gateway(args.url, args.token, timeout_s)
@@ -89,6 +103,16 @@ class Gateway:
             raise self.problem(answer)
         return answer.value
 
+    def read(self, path: str, query: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """Ask for something that is told as an object; `query` as `with_query` takes it."""
+        return self.object(self.call("GET", with_query(path, query or {})))
+
+    def object(self, value: Any) -> dict[str, Any]:
+        """Return an answer that has to be an object; raises HerdrError when it is something else."""
+        if not isinstance(value, dict):
+            raise self.stranger(HTTPStatus.OK)
+        return value
+
     def ask(self, method: str, path: str, body: bytes | None = None, kind: str = JSON) -> Answer:
         """Ask for one thing and return the decoded answer, whatever its status."""
         connection, response = self.open(method, path, body, {"content-type": kind} if body else {})
@@ -106,9 +130,16 @@ class Gateway:
             raise self.stranger(response.status) from None
 
     def open(
-        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | BinaryIO | None = None,
+        headers: dict[str, str] | None = None,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        """Send a request and return the connection, to be closed, and the answer, to be read."""
+        """Send a request and return the connection, to be closed, and the answer, to be read.
+
+        A file as the body needs a `content-length`.
+        """
         headers = {"accept": JSON, "connection": "close", **(headers or {})}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
@@ -117,7 +148,8 @@ class Gateway:
         try:
             connection.connect()
             sent = True
-            connection.request(method, self._parts.path + path, body, headers)
+            with suppress(BrokenPipeError, ConnectionResetError):  # refused for its size before all was sent
+                connection.request(method, self._parts.path + path, body, headers)
             return connection, connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
@@ -126,7 +158,9 @@ class Gateway:
     def _connect(self) -> http.client.HTTPConnection:
         secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        return kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout_s)
+        return kind(
+            self._parts.hostname or "", self._parts.port, timeout=self._timeout_s, blocksize=BLOCK_BYTES
+        )
 
     def problem(self, answer: Answer) -> HerdrError:
         """Return the error that an answer tells of."""

@@ -14,9 +14,10 @@ examples:
   herdr routes list
   herdr routes set failures --event 'test.failed' --target debugger --priority P0
   herdr routes set python --event 'file.*' --target indexer --match 'subject=src/**' --match data.change=modified
+  herdr routes set failures --event 'test.failed' --target debugger --session-tokens 2048 --graph
   herdr routes delete python
 """
-_COLUMNS = ("name", "event", "target", "match", "priority", "timeout_ms", "format", "origin")
+_COLUMNS = ("name", "event", "target", "match", "priority", "timeout_ms", "format", "context", "origin")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -62,6 +63,10 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--priority", choices=["P0", "P1", "P2"], help="lane of these events")
     parser.add_argument("--timeout-ms", type=int, metavar="N", help="within which the target must be reached")
     parser.add_argument("--format", choices=["full", "summary", "ref"], help="how much of the event is sent")
+    parser.add_argument(
+        "--session-tokens", type=int, metavar="N", help="put the window of the event's session beside it"
+    )
+    parser.add_argument("--graph", action="store_true", help="put the outline of the event's file beside it")
 
 
 def _condition(text: str) -> tuple[str, Any]:
@@ -103,8 +108,14 @@ def _rule(args: argparse.Namespace) -> dict[str, Any]:
         "priority": args.priority,
         "timeout_ms": args.timeout_ms,
         "format": args.format,
+        "context": _context(args),
     }
     return {name: value for name, value in wanted.items() if value not in (None, {})}
+
+
+def _context(args: argparse.Namespace) -> dict[str, Any]:
+    tokens = {} if args.session_tokens is None else {"session_tokens": args.session_tokens}
+    return {**tokens, **({"graph": True} if args.graph else {})}
 
 
 def _list(rules: Iterable[Mapping[str, Any]], as_json: bool) -> None:
@@ -134,6 +145,8 @@ def _cell(rule: Mapping[str, Any], column: str) -> str:
         return " ".join(_conditions(value or {})) or "-"
     if column == "format":
         return str(value or "full")
+    if column == "context" and isinstance(value, dict):
+        return " ".join(f"{name}={json.dumps(wanted)}" for name, wanted in value.items())
     return "-" if value is None else str(value)
 
 

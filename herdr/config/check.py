@@ -92,6 +92,8 @@ class Checker:
                 return self._list(item, bare, path)
             case inspect.UnionType() if isinstance(item.value, list):
                 return self._list_of_union(item, bare, path)
+            case inspect.UnionType() if isinstance(item.value, dict):
+                return self._struct_of_union(item, bare, kind, path)
             case _:
                 return self._scalar(item, kind, path)
 
@@ -186,6 +188,12 @@ class Checker:
         for member in map(plain, kind.types):
             if isinstance(member, inspect.VarTupleType):
                 return self._list(item, member, path)
+        return self._refuse(item, kind, path)
+
+    def _struct_of_union(self, item: Item, bare: inspect.UnionType, kind: inspect.Type, path: str) -> object:
+        for member in map(plain, bare.types):
+            if isinstance(member, inspect.StructType):
+                return self._struct(item, member, path)
         return self._refuse(item, kind, path)
 
     def _fits_length(self, item: Item, kind: inspect.DictType | inspect.VarTupleType, path: str) -> bool:

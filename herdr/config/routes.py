@@ -1,5 +1,6 @@
 """The rules that say which event goes to which target (PROTOCOL section 2)."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
@@ -20,6 +21,7 @@ _NAME = r"^[^\x00-\x1f\x7f]+$(?!\n)"
 MATCHES_MAX = 32  # conditions of one rule; each is judged for every event that the rule's glob lets through
 CHOICES_MAX = 64  # values of one condition
 TIMEOUT_MS_MAX = 86_400_000  # a day: an event that is wanted later than that is history, not a delivery
+SESSION_TOKENS_MIN, SESSION_TOKENS_MAX = 64, 1_000_000  # as `GET /v1/sessions/{id}` takes them
 
 # Not a `pattern` of the type: a rule that comes over the API is refused by the bus, in words.
 MatchField = Annotated[
@@ -42,6 +44,21 @@ Glob = Annotated[
 ]
 MatchScalar = Glob | int | float | bool
 MatchValue = MatchScalar | Annotated[tuple[MatchScalar, ...], Meta(min_length=1, max_length=CHOICES_MAX)]
+
+
+class RouteContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is put beside the events of a rule."""
+
+    session_tokens: Annotated[
+        Annotated[int, Meta(ge=SESSION_TOKENS_MIN, le=SESSION_TOKENS_MAX)] | None,
+        Meta(description="Tokens of the window of the event's session; unset: no window."),
+    ] = None
+    graph: Annotated[bool, Meta(description="Whether the outline of the event's file is wanted.")] = False
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield (field, what is wrong) for what the types alone cannot say."""
+        if self.session_tokens is None and not self.graph:
+            yield "", "it asks for nothing; give session_tokens, graph: true, or both, or leave context out"
 
 
 class RouteRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -90,9 +107,12 @@ class RouteRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         Format, Meta(description="How much of the event the target gets: `full`, `summary` or `ref`.")
     ] = "full"
     context: Annotated[
-        Literal["none"],
+        Literal["none"] | RouteContext,
         Meta(
-            description="What is put beside the event; this version knows `none` only.",
-            extra={"hint": "adding the session or the project graph to events is not in this version"},
+            description="What is put beside the event: `none`, or a mapping with `session_tokens`, the tokens "
+            "of its session's window, and `graph`, whether the outline of its file is wanted.",
+            extra={
+                "expected": "none, or a mapping with session_tokens (64 to 1000000), graph (true), or both"
+            },
         ),
     ] = "none"

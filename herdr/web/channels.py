@@ -6,15 +6,17 @@ import logging
 
 import msgspec
 
+from herdr.bus.beside import Beside
 from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
 from herdr.bus.page import Page
 from herdr.bus.subscriptions import Subscriptions
 from herdr.errors import HerdrError, InvalidInput
+from herdr.event import Positions
 from herdr.web.frames import Ack, Follow, Ref
 from herdr.web.query import check_attributes, parse_fields
 from herdr.web.socket import Socket
-from herdr.web.sse import event_json, gap_data
+from herdr.web.sse import gap_data, item_json
 from herdr.web.streams import KEEP_ALIVE_S, Streams
 
 FOLLOWS_MAX = 64  # channels of one connection: a tool follows a handful
@@ -48,11 +50,19 @@ class Channel:
 class Channels:
     """Opens, feeds and closes them. Implements `herdr.web.streams.Stream`: together they count as one."""
 
-    def __init__(self, subscriptions: Subscriptions, streams: Streams, socket: Socket, epoch: str) -> None:
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        streams: Streams,
+        socket: Socket,
+        epoch: str,
+        beside: Beside | None = None,
+    ) -> None:
         self._subscriptions = subscriptions
         self._streams = streams
         self._socket = socket
         self._epoch = epoch
+        self._beside = beside or Beside()
         self._open: dict[Ref, Channel] = {}
         self._attrs: dict[str, str] = {}
 
@@ -145,28 +155,40 @@ class Channels:
 
     async def _deliver(self, channel: Channel) -> None:
         follower = channel.follower
-        await self._write_events(channel, b"")
+        await self._write_place(channel)
         while True:
             got = await follower.next()
             if isinstance(got, Gap):
                 await self._write_gap(channel, got)
+            elif got.wants_context:
+                await self._write_with_context(channel, got)
             elif got.items:
-                await self._write_events(channel, self._encoded(got))
-                self._subscriptions.wrote(got, follower.selection.target)
+                await self._write_page(channel, got)
             elif format_cursor(self._epoch, follower.positions) != channel.cursor:
-                await self._write_events(channel, b"")
+                await self._write_place(channel)
             else:
                 channel.looked_at = self._streams.now()
 
     def _encoded(self, page: Page) -> bytes:
         events = page.encodings.get("events")
         if events is None:
-            events = b",".join([event_json(item.event, self._epoch, item.form) for item in page.items])
-            page.encodings["events"] = events
+            events = page.encodings["events"] = b",".join([item_json(i, self._epoch) for i in page.items])
         return events
 
-    async def _write_events(self, channel: Channel, events: bytes) -> None:
-        cursor = format_cursor(self._epoch, channel.follower.positions)
+    async def _write_page(self, channel: Channel, page: Page) -> None:
+        await self._write_events(channel, self._encoded(page), page.end)
+        self._subscriptions.wrote(page, channel.follower.selection.target)
+
+    async def _write_with_context(self, channel: Channel, page: Page) -> None:
+        with self._beside.looking(page) as looking:
+            for piece in page.pieces():
+                await self._write_page(channel, await looking.beside(piece, channel.follower))
+
+    async def _write_place(self, channel: Channel) -> None:
+        await self._write_events(channel, b"", channel.follower.positions)
+
+    async def _write_events(self, channel: Channel, events: bytes, place: Positions) -> None:
+        cursor = format_cursor(self._epoch, place)
         frame = b'{"op":"events","ref":%s,"events":[%s],"cursor":"%s"}'
         await self._socket.write(frame % (_encode(channel.ref), events, cursor.encode()))
         self._wrote(channel, cursor)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from herdr.bus.beside import Beside
 from herdr.bus.bus import Bus
 from herdr.bus.publish import Publisher
 from herdr.errors import HerdrError
@@ -44,8 +45,17 @@ _encode = msgspec.json.Encoder().encode
 class Connect:
     """The WebSocket application of `/v1/connect`."""
 
-    def __init__(self, bus: Bus, streams: Streams, access: Access, data_max: int, desk: Desk) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        streams: Streams,
+        access: Access,
+        data_max: int,
+        desk: Desk,
+        beside: Beside | None = None,
+    ) -> None:
         self._bus = bus
+        self._beside = beside or Beside()
         self._streams = streams
         self._desk = desk
         self._bindings: Bindings = {}
@@ -65,7 +75,7 @@ class Connect:
         await send({"type": "websocket.accept", "subprotocol": chosen})
         binary = chosen == MSGPACK_PROTOCOL
         socket = Socket(send, self._streams.now, binary, scope.get(ABORT))
-        channels = Channels(self._bus.subscriptions, self._streams, socket, self._bus.epoch)
+        channels = Channels(self._bus.subscriptions, self._streams, socket, self._bus.epoch, self._beside)
         locks = LockChannels(self._desk, socket, caller, self._bindings)
         connection = Connection(
             self._bus.publisher,

@@ -4,9 +4,11 @@ import asyncio
 
 import msgspec
 
+from herdr.bus.beside import Beside
 from herdr.bus.bus import Bus
 from herdr.bus.cursor import format_cursor
 from herdr.bus.follow import Follower, Gap
+from herdr.bus.page import Page
 from herdr.bus.subscriptions import Subscriptions
 from herdr.errors import HerdrError
 from herdr.web.asgi import ABORT, JSON, Receive, Reply, Scope, header, respond
@@ -17,6 +19,7 @@ from herdr.web.sse import (
     event_json,
     gap_block,
     gap_data,
+    item_json,
     keep_alive,
     page_block,
     start_block,
@@ -30,10 +33,13 @@ _encode = msgspec.json.Encoder().encode
 class FollowEvents:
     """The handler of `GET /v1/events`."""
 
-    def __init__(self, subscriptions: Subscriptions, streams: Streams, epoch: str) -> None:
+    def __init__(
+        self, subscriptions: Subscriptions, streams: Streams, epoch: str, beside: Beside | None = None
+    ) -> None:
         self._subscriptions = subscriptions
         self._streams = streams
         self._epoch = epoch
+        self._beside = beside or Beside()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one follower."""
@@ -45,7 +51,7 @@ class FollowEvents:
         if scope["method"] == "HEAD":
             await send.whole(200, b"", SSE_HEADERS)
             return
-        stream = EventStream(self._streams, send, scope)
+        stream = EventStream(self._streams, send, scope, self._beside)
         if not self._streams.enter(stream):
             await self._turn_away(send)
             return
@@ -60,7 +66,10 @@ class FollowEvents:
     async def _send_page(self, send: Reply, query: Query, after: str | None) -> None:
         follower = await self._subscriptions.open(query.selection, after)
         gap, page = await follower.read(query.limit)
-        events = b",".join([event_json(i.event, self._epoch, i.form) for i in page.items])
+        if page.wants_context:
+            with self._beside.looking(page) as looking:
+                page = await looking.beside(page)
+        events = b",".join([item_json(item, self._epoch) for item in page.items])
         cursor = format_cursor(self._epoch, page.end)
         said = b"" if gap is None else b'"gap":%s,' % _encode(gap_data(gap))
         head = self._subscriptions.head
@@ -83,11 +92,12 @@ class FollowEvents:
 class EventStream:
     """One SSE connection. Implements `herdr.web.streams.Stream`."""
 
-    def __init__(self, streams: Streams, send: Reply, scope: Scope) -> None:
+    def __init__(self, streams: Streams, send: Reply, scope: Scope, beside: Beside) -> None:
         self.written_at = streams.now()
         self.writing_since: float | None = None
         self._streams = streams
         self._send = send
+        self._beside = beside
         self._abort = scope.get(ABORT)
         self._follower: Follower | None = None
         self._gone = False
@@ -117,9 +127,10 @@ class EventStream:
                 got = await follower.next()
                 if isinstance(got, Gap):
                     await self._write(gap_block(got, epoch))
+                elif got.wants_context:
+                    await self._write_with_context(got, follower, subscriptions, epoch)
                 elif got.items:
-                    await self._write(page_block(got, epoch))
-                    subscriptions.wrote(got, follower.selection.target)
+                    await self._write_page(got, follower, subscriptions, epoch)
                 elif self._is_silent() and not self._streams.stopping:
                     await self._write(keep_alive(epoch, follower.positions))
                 if self._streams.stopping:
@@ -130,6 +141,20 @@ class EventStream:
             await self._send({"type": "http.response.body", "body": block})
         finally:
             watch.cancel()
+
+    async def _write_page(
+        self, page: Page, follower: Follower, subscriptions: Subscriptions, epoch: str
+    ) -> None:
+        await self._write(page_block(page, epoch))
+        subscriptions.wrote(page, follower.selection.target)
+
+    async def _write_with_context(
+        self, page: Page, follower: Follower, subscriptions: Subscriptions, epoch: str
+    ) -> None:
+        with self._beside.looking(page) as looking:
+            for piece in page.pieces():
+                ready = await looking.beside(piece, follower)
+                await self._write_page(ready, follower, subscriptions, epoch)
 
     def _is_silent(self) -> bool:
         return self._streams.now() - self.written_at >= 1.0

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, TypeVar
-from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Meta
@@ -11,7 +10,8 @@ from herdr.errors import FieldError, InvalidInput
 from herdr.event import Name
 from herdr.locks.lock import Mode
 from herdr.locks.paths import PATHS_MAX
-from herdr.web.drafts import check_text, explain
+from herdr.web import bodies
+from herdr.web.bodies import wrong
 
 TTL_MAX_S = 3600  # a holder that is silent for longer has gone
 WAIT_MAX_S = 600  # that one request stands in line; who wants to wait longer asks again
@@ -121,30 +121,13 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 def read_body_as(type_: type[Body], body: bytes) -> Body:
-    """Decode a body; an empty one is an empty object. Raises InvalidInput."""
-    check_text(body)
-    try:
-        return msgspec.json.decode(body if body.strip() else b"{}", type=type_)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise wrong(explained(error, type_)) from None
-    except msgspec.DecodeError as error:
-        raise InvalidInput(f"the body is not JSON: {error}", "invalid_json") from None
+    """Decode a body about locks; an empty one is an empty object. Raises InvalidInput."""
+    return bodies.read_body_as(type_, body, EXPECTED)
 
 
 def read_query_as(type_: type[Body], query: bytes) -> Body:
-    """Decode a query whose names each stand once; raises InvalidInput."""
-    try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
-    except ValueError:
-        raise InvalidInput("the query is not percent-encoded UTF-8, or has too many fields") from None
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        twice = next(name for name, _ in pairs if [n for n, _ in pairs].count(name) > 1)
-        raise wrong(FieldError(twice[:128], "stands twice in the query"))
-    try:
-        return msgspec.convert(fields, type_, strict=False)
-    except msgspec.ValidationError as error:
-        raise wrong(explained(error, type_)) from None
+    """Decode a query about locks; raises InvalidInput."""
+    return bodies.read_query_as(type_, query, EXPECTED)
 
 
 def read_either(type_: type[Body], query: bytes, body: bytes) -> Body:
@@ -161,13 +144,7 @@ def read_either(type_: type[Body], query: bytes, body: bytes) -> Body:
 
 def explained(error: Exception, type_: type[msgspec.Struct]) -> FieldError:
     """Turn a decoder's message into the wrong field of a body or a frame, and what it should be."""
-    return explain(error, None, {name: EXPECTED[name] for name in type_.__struct_fields__})
-
-
-def wrong(*errors: FieldError) -> InvalidInput:
-    """Return the error for wrong fields."""
-    said = "; ".join(f"{error.field}: {error.message}" if error.field else error.message for error in errors)
-    return InvalidInput(said, errors=list(errors))
+    return bodies.explained(error, type_, EXPECTED)
 
 
 def parse_tokens(values: Iterable[bytes]) -> tuple[int, ...]:

@@ -25,12 +25,33 @@ _REF = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
+class ContextPart(msgspec.Struct):
+    """A text beside an event, or why there is none."""
+
+    text: str | msgspec.UnsetType = msgspec.UNSET
+    tokens: int | msgspec.UnsetType = msgspec.UNSET
+    tokenizer: str | msgspec.UnsetType = msgspec.UNSET
+    ref: str | msgspec.UnsetType = msgspec.UNSET
+    unavailable: str | msgspec.UnsetType = msgspec.UNSET
+    """The code of the reason; only `too_large` has a `ref` beside it."""
+
+
+class EventContext(msgspec.Struct):
+    """What a rule puts beside an event for its target."""
+
+    session: ContextPart | msgspec.UnsetType = msgspec.UNSET
+    """The window of the event's session."""
+    graph: ContextPart | msgspec.UnsetType = msgspec.UNSET
+    """The outline of the file that the event is about."""
+
+
 class FollowedEvent(Envelope, kw_only=True):
     """An event as followers get it."""
 
     seq: int
     epoch: str
     accepted: str
+    context: EventContext | msgspec.UnsetType = msgspec.UNSET
 
 
 class GapNotice(msgspec.Struct, rename={"from_": "from"}):

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from herdr import __version__
+from herdr.bus.beside import Beside
 from herdr.bus.bus import Bus
 from herdr.config import RouteRule
 from herdr.event import Draft, Receipt
@@ -49,10 +50,14 @@ def endpoints(
     others: Iterable[Endpoint],
     body_max: int,
     data_max: int,
+    beside: Beside | None = None,
 ) -> list[Endpoint]:
-    """Return every HTTP endpoint of the gateway; `others`: those of `model_routes` and `lock_routes`."""
+    """Return every HTTP endpoint of the gateway; `others`: those of `model_routes` and `lock_routes`.
+
+    `beside`: what rules may put beside events; the same for `websockets`, or they look everything up twice.
+    """
     publish = PublishEvents(bus.publisher, body_max, data_max)
-    follow = FollowEvents(bus.subscriptions, streams, bus.epoch)
+    follow = FollowEvents(bus.subscriptions, streams, bus.epoch, beside)
     event, redact = GetEvent(bus, bus.epoch), RedactEvent(bus)
     routes, ack, folders = RoutesApi(bus), AckTarget(bus), WorkspacesApi(workspaces)
     listed = [
@@ -98,9 +103,16 @@ def endpoints(
     return [*listed, Endpoint("GET", "/openapi.json", PUBLIC, description, "This description")]
 
 
-def websockets(bus: Bus, streams: Streams, access: Access, data_max: int, desk: Desk) -> dict[str, Any]:
+def websockets(
+    bus: Bus,
+    streams: Streams,
+    access: Access,
+    data_max: int,
+    desk: Desk,
+    beside: Beside | None = None,
+) -> dict[str, Any]:
     """Return the WebSocket applications by path."""
-    return {"/v1/connect": Connect(bus, streams, access, data_max, desk)}
+    return {"/v1/connect": Connect(bus, streams, access, data_max, desk, beside)}
 
 
 async def welcome(scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:

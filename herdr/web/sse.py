@@ -17,8 +17,14 @@ SSE_HEADERS = [
 _encode = msgspec.json.Encoder().encode
 
 
+def item_json(item: Item, epoch: str) -> bytes:
+    """Return what a follower sees of one event of a page: in the form that its rule asks for, with its context."""
+    event = event_json(item.event, epoch, item.form)
+    return event if item.context is None else b'%s,"context":%s}' % (event[:-1], item.context)
+
+
 def event_json(event: Event, epoch: str, form: str = "full") -> bytes:
-    """Return what a follower sees of one event in the form that its rule asks for."""
+    """Return one event in a form that rules may ask for."""
     if event.corrupt:
         return _encode({"seq": event.seq, "epoch": epoch, "type": event.type, "detail": CORRUPT_DETAIL})
     if form == "full":
@@ -57,7 +63,7 @@ def _item_block(item: Item, epoch: str) -> bytes:
     event = item.event
     p0, p1, p2 = item.after
     head = f"id: {epoch}:{p0}-{p1}-{p2}\nevent: {event.type}\ndata: ".encode()
-    return b"%s%s\n\n" % (head, event_json(event, epoch, item.form))
+    return b"%s%s\n\n" % (head, item_json(item, epoch))
 
 
 def gap_data(gap: Gap) -> dict[str, object]:

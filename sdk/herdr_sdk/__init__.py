@@ -1,4 +1,4 @@
-"""Publish to and follow a Herdr gateway, and lock files through it.
+"""Publish to and follow a Herdr gateway, lock files through it, and share what is known of a project.
 
     async with Hub(name="my-tool") as hub:
         receipt = await hub.publish("tool.result", {"exit_code": 0})
@@ -7,10 +7,13 @@
                 print(event.type, event.data)
         async with hub.lock("src/a.py", wait=10) as lock:
             print("nobody else edits it now", lock.token)
+        print((await hub.context("shop").map(tokens=1024)).text)
 
 `herdr_sdk.blocking.Hub` is the same without asyncio; `herdr_sdk.sse` parses server-sent events.
 """
 
+from herdr_sdk.artifacts import Artifact, ArtifactList
+from herdr_sdk.context import Context
 from herdr_sdk.errors import (
     Conflict,
     ConnectionFailed,
@@ -20,6 +23,8 @@ from herdr_sdk.errors import (
     Holder,
     InvalidEvent,
     LockLost,
+    NotFound,
+    NotReady,
     OutcomeUnknown,
     ServerError,
     Stale,
@@ -28,22 +33,44 @@ from herdr_sdk.errors import (
 )
 from herdr_sdk.event import Draft, Event, Receipt
 from herdr_sdk.follow import Follow
+from herdr_sdk.graph import (
+    Callees,
+    Callers,
+    Dependents,
+    FileOutline,
+    GraphState,
+    Manifest,
+    Map,
+    Skipped,
+    Symbol,
+    Symbols,
+)
 from herdr_sdk.hub import Hub
 from herdr_sdk.lock_queries import LockInfo
 from herdr_sdk.locks import Lock
+from herdr_sdk.sessions import Messages, Session, Sessions, Window
+from herdr_sdk.snapshots import SnapshotReport
 from herdr_sdk.sse_client import follow_sse
 from herdr_sdk.waits import WaitingFor
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Artifact",
+    "ArtifactList",
+    "Callees",
+    "Callers",
     "Conflict",
     "ConnectionFailed",
+    "Context",
     "Deadlock",
+    "Dependents",
     "Draft",
     "Event",
     "FieldError",
+    "FileOutline",
     "Follow",
+    "GraphState",
     "HerdrError",
     "Holder",
     "Hub",
@@ -51,12 +78,24 @@ __all__ = [
     "Lock",
     "LockInfo",
     "LockLost",
+    "Manifest",
+    "Map",
+    "Messages",
+    "NotFound",
+    "NotReady",
     "OutcomeUnknown",
     "Receipt",
     "ServerError",
+    "Session",
+    "Sessions",
+    "Skipped",
+    "SnapshotReport",
     "Stale",
+    "Symbol",
+    "Symbols",
     "Unauthorized",
     "VersionConflict",
     "WaitingFor",
+    "Window",
     "follow_sse",
 ]

@@ -7,28 +7,27 @@ with Hub(name="nightly") as hub:
 """
 
 import asyncio
-import threading
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
 from herdr_sdk import follow as asynchronous_follow
 from herdr_sdk import hub as asynchronous
 from herdr_sdk import locks as asynchronous_locks
 from herdr_sdk import waits as asynchronous_waits
+from herdr_sdk.blocking_context import Artifacts, Context, Session, Snapshots
 from herdr_sdk.errors import Holder, LockLost
 from herdr_sdk.event import Draft, DraftFields, Event, Receipt
 from herdr_sdk.follow import AckMode, Filters
 from herdr_sdk.lock_queries import LockInfo
 from herdr_sdk.locks import LockFields, Mode
+from herdr_sdk.loop_thread import LoopThread
+from herdr_sdk.sessions import LIMIT, Sessions
 
 CHUNK_EVENTS = 512  # handed to the loop's thread at once: a hand-over costs as much as publishing ten
 CHUNKS_WAITING = 2  # beside the one being sent: enough to keep the thread busy
-
-_T = TypeVar("_T")
 
 
 class Hub:
@@ -54,7 +53,9 @@ class Hub:
             publish_timeout_s=publish_timeout_s,
             track_versions=track_versions,
         )
-        self._thread = _LoopThread()
+        self._thread = LoopThread()
+        self.artifacts = Artifacts(self._thread, self._hub.artifacts)
+        self.snapshots = Snapshots(self._thread, self._hub.snapshots)
         try:
             self._thread.run(self._hub.__aenter__())
         except BaseException:
@@ -131,11 +132,27 @@ class Hub:
         """See `herdr_sdk.Hub.check`."""
         return self._thread.run(self._hub.check(*paths, workspace=workspace, owner=owner, mode=mode))
 
+    def context(self, workspace: str = "default") -> Context:
+        """See `herdr_sdk.Hub.context`."""
+        return Context(self._thread, self._hub.context(workspace))
+
+    def session(self, session: str, workspace: str = "default") -> Session:
+        """See `herdr_sdk.Hub.session`."""
+        return Session(self._thread, self._hub.session(session, workspace))
+
+    def sessions(self, *, workspace: str | None = None, limit: int = LIMIT) -> Sessions:
+        """See `herdr_sdk.Hub.sessions`."""
+        return self._thread.run(self._hub.sessions(workspace=workspace, limit=limit))
+
+    def blob(self, ref: str) -> bytes:
+        """See `herdr_sdk.Hub.blob`."""
+        return self._thread.run(self._hub.blob(ref))
+
 
 class Follow:
     """Blocking counterpart of `herdr_sdk.Follow`: a plain iterator."""
 
-    def __init__(self, thread: "_LoopThread", following: asynchronous_follow.Follow) -> None:
+    def __init__(self, thread: LoopThread, following: asynchronous_follow.Follow) -> None:
         self._thread = thread
         self._following = following
         self._batch: deque[Event] = deque()
@@ -180,7 +197,7 @@ class Follow:
 class Lock:
     """Blocking counterpart of `herdr_sdk.Lock`. It is renewed while the block works."""
 
-    def __init__(self, thread: "_LoopThread", lock: asynchronous_locks.Lock) -> None:
+    def __init__(self, thread: LoopThread, lock: asynchronous_locks.Lock) -> None:
         self._thread = thread
         self._lock = lock
 
@@ -246,7 +263,7 @@ class Lock:
 class WaitingFor:
     """Blocking counterpart of `herdr_sdk.WaitingFor`."""
 
-    def __init__(self, thread: "_LoopThread", waiting: asynchronous_waits.WaitingFor) -> None:
+    def __init__(self, thread: LoopThread, waiting: asynchronous_waits.WaitingFor) -> None:
         self._thread = thread
         self._waiting = waiting
 
@@ -274,32 +291,3 @@ class _Feed:
         while chunk := await self._chunks.get():
             for event in chunk:
                 yield event
-
-
-class _LoopThread:
-    """An event loop on a daemon thread, so that a script that forgets to close still exits."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="herdr-sdk", daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        return not self._loop.is_closed()
-
-    def start(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()  # Ctrl-C in the caller ends the work too
-            raise
-
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

@@ -10,6 +10,8 @@ HerdrError
 ├── Deadlock           waiting would never end: somebody in the cycle waits for whoever asked
 ├── LockLost           a lock was not held to the end of its block
 └── ServerError        anything else that the gateway reports, with its `code`
+    ├── NotFound       there is no such workspace, file, symbol, session, artifact …
+    └── NotReady       the first index is being built, or the folder is away; ask again later
 """
 
 from collections.abc import Sequence
@@ -161,6 +163,27 @@ class ServerError(HerdrError):
         super().__init__(f"{detail} [{code}]")
         self.code = code
         self.errors = list(errors)
+
+
+class NotFound(ServerError):
+    """What was asked for is not there; `code` says what: `unknown_workspace`, `unknown_symbol` …"""
+
+
+class NotReady(ServerError):
+    """The project cannot be looked at now: its first index is being built (`indexing`), or its folder is away
+    (`workspace_lost`).
+    """
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        errors: Sequence[FieldError] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(code, detail, errors)
+        self.retry_after_s = retry_after_s
+        """When asking again makes sense, in seconds, as far as the gateway said."""
 
 
 def _describe(error: FieldError) -> str:

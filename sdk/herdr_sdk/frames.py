@@ -12,6 +12,8 @@ from herdr_sdk.errors import (
     HerdrError,
     Holder,
     InvalidEvent,
+    NotFound,
+    NotReady,
     ServerError,
     Unauthorized,
 )
@@ -19,6 +21,8 @@ from herdr_sdk.event import Event, Receipt
 
 SUBPROTOCOL = "herdr.v1.json"
 PASSING = ("log_unavailable", "overloaded")  # the gateway's trouble, not the request's: worth asking again
+
+NOT_READY = ("indexing", "workspace_lost")  # what there is to look at comes, or comes back
 
 
 class Receipts(msgspec.Struct, tag_field="op", tag="receipts", gc=False):
@@ -127,7 +131,10 @@ class Failure(msgspec.Struct, tag_field="op", tag="error"):
             return Conflict(self.conflicts, self.retry_after_s)
         if self.code == "deadlock":
             return Deadlock(self.cycle)
-        return ServerError(self.code, self.detail, self.errors)
+        if self.code in NOT_READY:
+            return NotReady(self.code, self.detail, self.errors, self.retry_after_s)
+        kind = NotFound if self.code.startswith("unknown_") else ServerError
+        return kind(self.code, self.detail, self.errors)
 
     def as_event_error(self, errors: list[FieldError]) -> HerdrError:
         """Return what to tell the publisher of one event that `errors` are about."""

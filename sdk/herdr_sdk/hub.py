@@ -1,4 +1,4 @@
-"""`Hub`: one connection to a gateway, to publish over, to follow, and to lock files."""
+"""`Hub`: one connection to a gateway, to publish over, to follow, to lock files, and to share what is known."""
 
 import asyncio
 import os
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Self, Unpack
 
+from herdr_sdk.artifacts import Artifacts
 from herdr_sdk.connection import Connection
+from herdr_sdk.context import Context
 from herdr_sdk.errors import HerdrError, Holder, Stale
 from herdr_sdk.event import Draft, DraftFields, Receipt
 from herdr_sdk.follow import AckMode, Filters, Follow
@@ -14,7 +16,11 @@ from herdr_sdk.frames import attrs_frame
 from herdr_sdk.lease import Leases
 from herdr_sdk.lock_queries import LockInfo, LockQueries
 from herdr_sdk.locks import Lock, Mode, Wish
+from herdr_sdk.plain_http import PlainHttp
 from herdr_sdk.publish import Many, Publisher
+from herdr_sdk.sessions import Session, Sessions, list_sessions
+from herdr_sdk.snapshots import Snapshots
+from herdr_sdk.texts import Texts
 from herdr_sdk.versions import Versions
 from herdr_sdk.waits import WaitingFor, Waits
 
@@ -53,7 +59,13 @@ class Hub:
         self._publisher = Publisher(self._connection, name, publish_timeout_s, self._versions)
         self._leases = Leases(self._connection)
         self._waits = Waits(self._connection)
-        self._queries = LockQueries(self.url, token)
+        self._http = PlainHttp(self.url, token)
+        self._queries = LockQueries(self._http)
+        self._texts = Texts(self._http)
+        self.artifacts = Artifacts(self._http, self._texts)
+        """What tools have worked out and others may use."""
+        self.snapshots = Snapshots(self._http)
+        """What is known of a project, as a file."""
 
     @property
     def connected(self) -> bool:
@@ -185,6 +197,28 @@ class Hub:
         """Return who would be in the way of locking the paths, without locking anything."""
         body = {"paths": paths, "workspace": workspace, "owner": owner or self.name, "mode": mode}
         return await self._queries.conflicts({key: value for key, value in body.items() if value is not None})
+
+    def context(self, workspace: str = "default") -> Context:
+        """Return the project graph of a workspace: its map, files, symbols, callers. Asks nothing yet."""
+        return Context(self._http, self._texts, workspace)
+
+    def session(self, session: str, workspace: str = "default") -> Session:
+        """Return a conversation that all tools may read and add to. Asks nothing yet.
+
+        `workspace`: what messages that are recorded here are about.
+        """
+        return Session(self._http, self._texts, session, workspace)
+
+    async def sessions(self, *, workspace: str | None = None, limit: int = 100) -> Sessions:
+        """Return the conversations that there are."""
+        return await list_sessions(self._http, workspace, limit)
+
+    async def blob(self, ref: str) -> bytes:
+        """Return the content with this SHA-256: the `ref` of a map, an outline, a window, an artifact.
+
+        Raises NotFound, or ServerError (`wrong_content`) when what came has another SHA-256.
+        """
+        return await self._texts.blob(ref)
 
     def _owner(self, owner: str | None) -> str:
         named = owner or self.name

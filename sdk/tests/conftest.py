@@ -5,12 +5,25 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from aiohttp import WSCloseCode, WSMsgType, web
 
 EXAMPLES = Path(__file__).parents[2] / "spec" / "examples"
+
+
+class Asked(NamedTuple):
+    """One plain HTTP request, its address as it was sent."""
+
+    method: str
+    address: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
 
 
 class Follower:
@@ -199,6 +212,11 @@ class FaultGateway:
         self.frames: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.sockets: list[web.WebSocketResponse] = []
+        self.asked: list[Asked] = []
+        self.expected: list[str] = []
+        self.answer: Callable[[Asked], Any] = lambda asked: web.Response(status=404, text="nothing here")
+        """What plain HTTP gets: a response, or a value for JSON."""
+        self.refuse_body: web.Response | None = None  # the answer to who asks whether to send a large body
         self.events_sent = 0
         self.desk = LockDesk(self)
         self.told: set[asyncio.Task[None]] = set()
@@ -219,8 +237,9 @@ class FaultGateway:
         self._loop = asyncio.get_running_loop()
 
     async def start(self) -> None:
-        app = web.Application()
+        app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_get("/v1/connect", self.connect)
+        app.router.add_route("*", "/v1/{rest:.*}", self.plain, expect_handler=self.expect)
         self._runner = web.AppRunner(app, shutdown_timeout=0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
@@ -298,6 +317,19 @@ class FaultGateway:
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
         return socket
+
+    async def expect(self, request: web.Request) -> web.Response | None:
+        self.expected.append(request.raw_path)
+        if self.refuse_body is None and request.transport is not None:
+            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return self.refuse_body
+
+    async def plain(self, request: web.Request) -> web.StreamResponse:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        asked = Asked(request.method, request.raw_path, headers, await request.read())
+        self.asked.append(asked)
+        answer = self.answer(asked)
+        return answer if isinstance(answer, web.StreamResponse) else web.json_response(answer)
 
     async def handle(self, socket: web.WebSocketResponse, frame: dict[str, Any], tasks: Any) -> None:
         self.frames.append(frame)

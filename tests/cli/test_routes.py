@@ -16,8 +16,8 @@ def test_rules_are_set_shown_and_deleted(herdr: Cli) -> None:
     assert json.loads(herdr("routes", "show", "a/b c", "--json").stdout) == rule
     assert json.loads(herdr("routes", "list", "--json").stdout) == rule
     assert herdr("routes", "list").stdout.splitlines() == [
-        "name   event   target    match  priority  timeout_ms  format  origin",
-        "a/b c  test.*  debugger  -      P0        -           full    api",
+        "name   event   target    match  priority  timeout_ms  format  context  origin",
+        "a/b c  test.*  debugger  -      P0        -           full    -        api",
     ]
     assert "priority    P0" in herdr("routes", "show", "a/b c").stdout.splitlines()
     assert herdr("routes", "delete", "a/b c").returncode == 0
@@ -28,6 +28,7 @@ def test_rules_are_set_shown_and_deleted(herdr: Cli) -> None:
 
 def test_every_option_becomes_a_field(shared: Cli) -> None:
     options = ["--event", "*", "--target", "t", "--timeout-ms", "200", "--format", "ref"]
+    options += ["--session-tokens", "64", "--graph"]
     matches = [
         "data.n=3",
         "data.n=4.5",
@@ -47,7 +48,9 @@ def test_every_option_becomes_a_field(shared: Cli) -> None:
         "source": "null",
     }
     assert (rule["timeout_ms"], rule["format"]) == (200, "ref")
+    assert rule["context"] == {"session_tokens": 64, "graph": True}
     shown = shared("routes", "show", "r").stdout
+    assert "context     session_tokens=64 graph=true\n" in shown
     assert f"match       {' '.join(matches)}\n" in shown
 
 

@@ -152,8 +152,8 @@ auth:
         "herdr.yaml:6:15: bus.durability: got the text 'ful', expected one of full, os; did you mean full?",
         "herdr.yaml:7:3: bus.max_age_s: unknown key; did you mean bus.retention.max_age_s?",
         "herdr.yaml:9:5: routes[0].evnt: unknown key; did you mean event?",
-        "herdr.yaml:11:14: routes[0].context: got a mapping, expected none "
-        "(adding the session or the project graph to events is not in this version)",
+        "herdr.yaml:11:31: routes[0].context.session_tokens: got the number 3, "
+        "expected a whole number from 64 to 1000000",
         "herdr.yaml:12:13: routes[0].match.clas: unknown field; did you mean class?",
         "herdr.yaml:12:33: routes[0].match.source: got the text 'a\\tb', "
         "expected a glob, a number, true or false, or a list of them",

@@ -37,6 +37,10 @@ class Files(Protocol):
         """Return a file's outline, if it has one."""
         ...
 
+    def packaged(self, name: str) -> Sequence[str]:
+        """Return the files that say they belong to this package or namespace, sorted."""
+        ...
+
 
 ReadImports = Callable[[Node], Iterable[Import]]
 FindModule = Callable[[Import, str, Files], Sequence[str]]
@@ -45,21 +49,40 @@ FindModule = Callable[[Import, str, Files], Sequence[str]]
 Keys = Callable[[str], Iterable[str]]
 """Under which last parts of a module name other files may import the file at this path."""
 
+Related = Callable[[str, Files], Sequence[str]]
+"""Something about the file at this path that other files decide, too."""
+
+
+def nothing_related(_path: str, _files: Files) -> Sequence[str]:
+    """For languages in which a file's path and imports say everything."""
+    return ()
+
 
 def plain_signature(node: Node) -> str:
     """Return a definition up to its body."""
-    body = node.child_by_field_name("body")
+    return one_line(node, head_length(node))
+
+
+def head_length(node: Node, field: str = "body") -> int:
+    """Return how many bytes of a definition stand before its body and the comments in front of that."""
+    body = node.child_by_field_name(field)
     if body is None:
-        return one_line(node, node.end_byte - node.start_byte)
+        return node.end_byte - node.start_byte
     last = body.prev_sibling
-    while last is not None and last.type == "comment":
+    while last is not None and last.is_extra:
         last = last.prev_sibling
-    return one_line(node, (body.start_byte if last is None else last.end_byte) - node.start_byte)
+    return (body.start_byte if last is None else last.end_byte) - node.start_byte
 
 
-def one_line(node: Node, end: int) -> str:
-    """Return the first `end` bytes of a node as one line of at most SIGNATURE_MAX characters."""
-    head = (node.text or b"")[: min(end, 8 * SIGNATURE_MAX)].decode(errors="replace")
+def first_line(node: Node) -> str:
+    """Return the first line of a definition that has no body: of a variable, not all that it holds."""
+    text = node.text or b""
+    return one_line(node, len(text.partition(b"\n")[0]))
+
+
+def one_line(node: Node, end: int, start: int = 0) -> str:
+    """Return the bytes from `start` to `end` of a node as one line of at most SIGNATURE_MAX characters."""
+    head = (node.text or b"")[start : min(end, start + 8 * SIGNATURE_MAX)].decode(errors="replace")
     text = _SPACE.sub(" ", head).strip().rstrip("{:=;").rstrip()
     return text if len(text) <= SIGNATURE_MAX else f"{text[: SIGNATURE_MAX - 1]}…"
 
@@ -80,6 +103,11 @@ def dotted(text: str) -> str:
     if text == "super()":
         return "super"
     return text if _DOTTED.fullmatch(text) else "?"
+
+
+def dotted_node(node: Node) -> str:
+    """Return what `dotted` makes of a node's text."""
+    return dotted(text_of(node))
 
 
 def stem_keys(path: str) -> Iterable[str]:
@@ -109,10 +137,26 @@ class Language(NamedTuple):
     """The type that a definition belongs to though it stands outside of it."""
     refine: Callable[[Kind, Node], Kind | None] = lambda kind, _node: kind
     """Corrects a definition's kind; None drops it."""
+    prepare: Callable[[bytes], bytes] = lambda source: source
+    """Overwrites with spaces what the grammar cannot read (C's macros); every byte keeps its place."""
+    spelling: Callable[[Node], str] = text_of
+    """The name in what a query captured as `@name`, where that is more than a name; empty drops it."""
+    receiver: Callable[[Node], str] = dotted_node
+    """What a call's `@receiver` is in an outline: names with dots between them, or `?`."""
+    instead: tuple[Callable[[bytes], bool], "Language"] | None = None
+    """What a file with this ending may be written in as well, and what tells it from its bytes (`.h`)."""
     self_names: frozenset[str] = frozenset({"self", "cls", "this"})
     """Receivers that mean the object or class that the calling method belongs to."""
+    self_name: Callable[[Node], str] = lambda _node: ""
+    """What a method calls its own object where it chooses the name itself (Go); its calls then say `self`."""
     package_scope: bool = False
     """Whether files of one folder see each other's names without an import (Go, Java)."""
+    neighbours: Related = nothing_related
+    """The other files whose top-level names are seen in a file without an import: those of its package."""
+    known_keys: Related = nothing_related
+    """Further `keys` of a file, by what files say: a package's own name, a crate's name in its manifest."""
+    read: Callable[[bytes], Outline] | None = None
+    """Reads a file that needs no grammar: a manifest that says what its folder is called."""
     callable_kinds: frozenset[str] = frozenset(
         {"function", "method", "constructor", "class", "struct", "macro", "property", "enum", "type"}
     )

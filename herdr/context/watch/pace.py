@@ -14,7 +14,8 @@ class Pace:
         self.last_s = 0.0
         """How long the last sweep took."""
         self._every_s = every_s
-        self._ended = 0.0
+        self.swept_at = 0.0
+        """When it was over, in seconds of the clock that the caller uses."""
 
     def want(self, distrust: bool = False) -> None:
         """Ask for a sweep as soon as the last one is long enough ago."""
@@ -25,7 +26,7 @@ class Pace:
         """A sweep is over."""
         self.count += 1
         self.last_s = ended - started
-        self._ended = ended
+        self.swept_at = ended
 
     def settle(self, wanted: bool) -> None:
         """Everything asked for was done; `wanted`: and yet another sweep is needed."""
@@ -33,8 +34,8 @@ class Pace:
 
     def next_at(self) -> float:
         """Return when the next sweep is due."""
-        regular = self._ended + self._every_s
-        return min(regular, self._ended + SHARE * self.last_s) if self.wanted else regular
+        regular = self.swept_at + self._every_s
+        return min(regular, self.swept_at + SHARE * self.last_s) if self.wanted else regular
 
     def is_due(self, now: float) -> bool:
         """Tell whether to sweep now."""

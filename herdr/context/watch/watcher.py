@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from herdr.errors import HerdrError
 
 Emit = Callable[[Sequence[WorkspaceEvent]], Awaitable[None]]
 Tap = Callable[[Sequence[Change]], Awaitable[None]]
+Left = Callable[[Sequence[str]], None]
 
 HINTS_MAX = 20_000  # paths not yet looked at; the kernel's queue holds some 5,000 new files by default
 SUSPECT_HINTS = 4_000  # a rewritten file takes four of that queue's 16,384 places: notices may have been lost
@@ -36,6 +38,7 @@ class Watcher:
     `tap` gets every change of every path at once; a file saved in two steps is two changes there, and a
     rename that is not seen as one piece is a deletion and a creation.
     Both are awaited in order by one task, so a slow one delays the watcher and loses nothing.
+    `left` gets the files that are still there and no longer belong to the workspace: a rule now ignores them.
     """
 
     def __init__(
@@ -47,11 +50,15 @@ class Watcher:
         settings: Settings = Settings(),  # noqa: B008 (immutable)
         tap: Tap | None = None,
         baseline: Table | None = None,
+        left: Left | None = None,
     ) -> None:
         """`baseline`: the table of an earlier run; without it, what is there at the start is not reported."""
         self.name = name
+        self.root = os.path.realpath(root)
+        """Without links; where the folder was when the watcher was made."""
         self._emit = emit
         self._tap = tap
+        self._left = left
         self._clock = clock
         self._pace = Pace(settings.sweep_every_s)
         self._tree = Tree(root, clock, settings.exclude, settings.files_max, settings.hash_bytes_max)
@@ -66,6 +73,7 @@ class Watcher:
         self._stopping = self._lost = self._git_busy = False
         self._lost_retry_s = LOST_RETRY_S
         self._undelivered = 0
+        self._verifying: list[tuple[float, asyncio.Future[None]]] = []
 
     def hint(self, paths: Iterable[str]) -> None:
         """Look at these absolute paths soon; also for others who know of a change (an editor's hook)."""
@@ -74,6 +82,21 @@ class Watcher:
             self._hints.clear()
             self._pace.want(distrust=True)
         self._wake.set()
+
+    async def verify(self, paths: Iterable[str], max_age_s: float) -> None:
+        """Return once these absolute paths were looked at, and all were within `max_age_s`, and it was told.
+
+        While the folder is missing this waits until it is back.
+        """
+        verified: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._verifying.append((max_age_s, verified))
+        self.hint(paths)
+        await verified
+
+    @property
+    def verified_at(self) -> float:
+        """Monotonic seconds of the last look at everything."""
+        return self._pace.swept_at
 
     def stop(self) -> None:
         """Let `run` report what it holds and return."""
@@ -118,6 +141,8 @@ class Watcher:
                     self._lost_retry_s = min(self._lost_retry_s * 2, LOST_RETRY_MAX_S)
         finally:
             await self._watches.remove()
+            for _, verified in self._verifying:
+                verified.cancel()
 
     async def _follow(self) -> None:
         if not self._based:
@@ -136,8 +161,14 @@ class Watcher:
         await self._flush()
 
     async def _round(self) -> None:
+        verifying, self._verifying = self._verifying, []
         await self._take_hints()
         now = self._clock.monotonic()
+        if any(self._pace.swept_at + max_age_s < now for max_age_s, _ in verifying):
+            await self._reconcile(self._pace.distrust)
+        for _, verified in verifying:
+            if not verified.done():
+                verified.set_result(None)
         if self._watches.take_retry(now):
             self._pace.want(distrust=True)
         due = self._window.due_at(busy=False)
@@ -230,6 +261,8 @@ class Watcher:
         self._window.forget(update.path for update in updates if not update.report)
         self._window.note(before)
         self._tree.apply(updates)
+        if self._left is not None and (gone := [update.path for update in updates if not update.report]):
+            self._left(gone)
         if changes := diff(before, table):
             self._window.touch(self._clock.monotonic(), len(changes) if hinted else 0)
             if self._tap is not None:

@@ -1,7 +1,7 @@
 """Connections to SQLite that run a whole piece of work on their thread, and its errors in plain words."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -9,8 +9,13 @@ from urllib.parse import quote
 
 import aiosqlite
 
+from herdr.errors import HerdrError, LogUnavailable
+
 P = ParamSpec("P")
 T = TypeVar("T")
+
+Fault = Callable[[sqlite3.Error | None], HerdrError]
+"""Makes the error that a caller sees of what SQLite raised; None stands for a file that is closed."""
 
 BUSY_MS = 2000
 """How long a write waits for another program (a shell on the file, say) before it fails."""
@@ -87,7 +92,18 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-_CAUSES = {
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """Let the statements of the block see the same state; keep it short, as no checkpoint gets past it."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+CAUSES: Mapping[str, str] = {
     "SQLITE_FULL": "the disk is full; free some space, publishing then goes on by itself",
     "SQLITE_READONLY": "the file or its file system is read-only; remount it or mend its permissions",
     "SQLITE_IOERR": "the disk answered with an I/O error; look at the kernel log and the disk's health",
@@ -98,13 +114,23 @@ _CAUSES = {
 }
 
 
-def explain(path: Path, error: sqlite3.Error) -> str:
+def is_damage(error: sqlite3.Error) -> bool:
+    """Tell whether a part of the file is not what SQLite wrote."""
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_CORRUPT")
+
+
+def log_fault(error: sqlite3.Error | None) -> HerdrError:
+    """Return the event log's error."""
+    return LogUnavailable("the log is closed" if error is None else cause_of(error))
+
+
+def explain(path: Path, error: sqlite3.Error, causes: Mapping[str, str] = CAUSES) -> str:
     """Say in one line what failed, where, why, and what to do; for whoever runs the gateway."""
-    return f"{path}: {cause_of(error)}"
+    return f"{path}: {cause_of(error, causes)}"
 
 
-def cause_of(error: sqlite3.Error) -> str:
+def cause_of(error: sqlite3.Error, causes: Mapping[str, str] = CAUSES) -> str:
     """The same without the path: clients hear this, and paths of the server are none of their business."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    cause = next((text for prefix, text in _CAUSES.items() if name.startswith(prefix)), None)
+    cause = next((text for prefix, text in causes.items() if name.startswith(prefix)), None)
     return f"{cause or 'SQLite failed'} ({error}{', ' + name if name else ''})"

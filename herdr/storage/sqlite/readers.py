@@ -11,9 +11,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from herdr.errors import LogUnavailable
 from herdr.event import Event, Positions
-from herdr.storage.sqlite.connection import Connection, cause_of, connect
+from herdr.storage.sqlite.connection import Connection, Fault, connect, is_damage, log_fault
 from herdr.storage.sqlite.rows import GET, READ, read_parameters, restore_page, unreadable
 
 P = ParamSpec("P")
@@ -25,8 +24,9 @@ READERS = 2  # one long page must not hold up the next reader; more only contend
 class Readers:
     """Hands out work to the reading connections in turn."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, fault: Fault = log_fault) -> None:
         self._path = path
+        self._fault = fault
         self._connections: list[Connection] = []
         self._turn = 0
 
@@ -44,14 +44,14 @@ class Readers:
     async def run(
         self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `work` on the next connection; raises LogUnavailable."""
+        """Run `work` on the next connection; raises the fault."""
         if not self._connections:
-            raise LogUnavailable("the log is closed")
+            raise self._fault(None)
         self._turn = (self._turn + 1) % len(self._connections)
         try:
             return await self._connections[self._turn].run(work, *args, **kwargs)
         except sqlite3.Error as error:
-            raise LogUnavailable(cause_of(error)) from error
+            raise self._fault(error) from error
 
     async def close(self) -> None:
         """Close every connection."""
@@ -66,7 +66,7 @@ def read_page(
     try:
         return restore_page(*db.execute(READ, read_parameters(after, limit, bytes_max)).fetchone())
     except sqlite3.DatabaseError as error:
-        if not _is_damage(error):
+        if not is_damage(error):
             raise
     return _read_damaged(db, after, limit, bytes_max, retained)
 
@@ -87,16 +87,12 @@ def _read_damaged(
     return page
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_CORRUPT")
-
-
 def read_one(db: sqlite3.Connection, seq: int) -> Event | None:
     """See `Log.get`."""
     try:
         page = restore_page(*db.execute(GET, {"seq": seq}).fetchone())
     except sqlite3.DatabaseError as error:
-        if not _is_damage(error):
+        if not is_damage(error):
             raise
         return unreadable(seq)
     return page[0] if page else None

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from herdr.errors import StartupError
 
@@ -46,7 +47,24 @@ def version_of(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
+class Owner(NamedTuple):
+    """Whose file it is, and what to do about one that is not or is newer."""
+
+    application_id: int
+    mend_foreign: str
+    mend_newer: str
+
+
+LOG = Owner(
+    APPLICATION_ID,
+    "set bus.persist_path to a file of Herdr's own",
+    "start the newer Herdr again, or restore a backup that the older one made",
+)
+
+
+def migrate(
+    db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS, owner: Owner = LOG
+) -> None:
     """Bring the file to the newest schema, one transaction a step: a kill leaves the old or the new one.
 
     Raises StartupError for a file that is not ours or is newer than this program, sqlite3.Error when a step
@@ -56,14 +74,12 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGR
     if version > len(migrations):
         raise StartupError(
             f"{path} has schema {version}, and this version of Herdr knows schemas up to {len(migrations)}: "
-            "start the newer Herdr again, or restore a backup that the older one made"
+            f"{owner.mend_newer}"
         )
     application = int(db.execute("PRAGMA application_id").fetchone()[0])
     tables = int(db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
-    if application != APPLICATION_ID and (version or tables):
-        raise StartupError(
-            f"{path} is a database of another program: set bus.persist_path to a file of Herdr's own"
-        )
+    if application != owner.application_id and (version or tables):
+        raise StartupError(f"{path} is a database of another program: {owner.mend_foreign}")
     for target, script in enumerate(migrations[version:], start=version + 1):
         _step(db, script, target)
 

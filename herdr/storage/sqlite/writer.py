@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from herdr.bus.log import Batch, Put
-from herdr.errors import LogUnavailable
 from herdr.storage.sqlite.connection import (
     Connection,
-    cause_of,
+    Fault,
     connect,
+    log_fault,
     prepare_writer,
     transaction,
 )
@@ -27,9 +27,10 @@ class Writer:
     next fsync succeeds without them (https://wiki.postgresql.org/wiki/Fsync_Errors).
     """
 
-    def __init__(self, path: Path, durability: str) -> None:
+    def __init__(self, path: Path, durability: str, fault: Fault = log_fault) -> None:
         self._path = path
         self._durability = durability
+        self._fault = fault
         self._connection: Connection | None = None
 
     @property
@@ -50,14 +51,14 @@ class Writer:
     async def run(
         self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `work` on the connection's thread; raises LogUnavailable, and then the connection is gone."""
+        """Run `work` on the connection's thread; raises the fault, and then the connection is gone."""
         if self._connection is None:
-            raise LogUnavailable("the log is closed")
+            raise self._fault(None)
         try:
             return await self._connection.run(work, *args, **kwargs)
         except sqlite3.Error as error:
             await self.close()
-            raise LogUnavailable(cause_of(error)) from error
+            raise self._fault(error) from error
 
     async def close(self) -> None:
         """Close the connection, if there is one."""

@@ -1,0 +1,282 @@
+"""Pure: what a name means at a place, by the rules of scopes, imports and inheritance alone.
+
+What these rules do not settle is unknown; nothing here goes by a name's looks. Weak spots: an outline holds no
+local variables, so one that shadows an import or a definition is not seen (parameters are, by the signature);
+and a method found through `self` may be another one in a subclass.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from herdr.context.graph.dialects import Dialect, dialect
+from herdr.context.graph.inheritance import TYPES, Types, parts_of
+from herdr.context.graph.meaning import OUTSIDE, UNKNOWN, Meaning, agreed, settled, together
+from herdr.context.graph.modules import Modules
+from herdr.context.graph.outline import Import, Kind, Outline
+from herdr.context.graph.parse import CLASS_LIKE
+from herdr.context.graph.project import Place, Project
+from herdr.context.graph.scopes import SPACES, around, scope_at, takes, tops
+
+STEPS_MAX = 2_000  # looked-up names for one question; the longest in Django takes 90
+PASSED_ON_MAX = 32  # modules that pass one name on behind one another
+
+
+class Bindings:
+    """Answers for one question; made anew for each, because its steps are counted."""
+
+    def __init__(self, project: Project, modules: Modules) -> None:
+        self._project = project
+        self._modules = modules
+        self._types = Types(project, modules, self.dotted)
+        self._steps = STEPS_MAX
+        self._exporting: set[tuple[str, str]] = set()
+
+    def dotted(self, path: str, scope: int, parts: Sequence[str]) -> Meaning:
+        """Return what a chain of names means in a scope of a file."""
+        outline = self._project.outline(path)
+        if outline is None or not self._step():
+            return UNKNOWN
+        if parts[0] in dialect(outline.language).super_names:
+            return self._super(path, outline, scope, parts)
+        meaning = self._first(path, outline, scope, parts[0])
+        if meaning.kind == "unknown" and len(parts) > 1 and dialect(outline.language).full_names:
+            return self._in_full(path, outline, parts)
+        for part in parts[1:]:
+            meaning = self.member(meaning, part)
+        return meaning
+
+    def _step(self) -> bool:
+        self._steps -= 1
+        return self._steps >= 0
+
+    def _first(self, path: str, outline: Outline, scope: int, name: str) -> Meaning:
+        if name in self._project.language(outline.language).self_names:
+            return self.own_type(path, outline, scope)
+        return self.name(path, scope, name)
+
+    def _super(self, path: str, outline: Outline, scope: int, parts: Sequence[str]) -> Meaning:
+        own = self.own_type(path, outline, scope)
+        if len(parts) > 1:
+            meaning = self._types.above(own, parts[1])
+        elif dialect(outline.language).super_is_method:
+            meaning = self._types.above(own, outline.symbols[scope].name) if scope >= 0 else UNKNOWN
+        else:
+            meaning = self._types.first_base(own)
+        for part in parts[2:]:
+            meaning = self.member(meaning, part)
+        return meaning
+
+    def own_type(self, path: str, outline: Outline, scope: int) -> Meaning:
+        """Return the type whose member a scope is in."""
+        for place in around(outline, scope):
+            if place < 0:
+                break
+            symbol = outline.symbols[place]
+            if symbol.kind in CLASS_LIKE:
+                return Meaning("symbols", (Place(path, place),))
+            if symbol.owner:
+                return self.dotted(path, symbol.parent, symbol.owner.split("."))
+        return UNKNOWN
+
+    def name(self, path: str, scope: int, name: str) -> Meaning:
+        """Return what a plain name means in a scope of a file: the innermost binding counts."""
+        outline = self._project.outline(path)
+        if outline is None or not self._step():
+            return UNKNOWN
+        rules = dialect(outline.language)
+        named = [p for p, s in enumerate(outline.symbols) if s.name == name and not s.owner]
+        bound = [(scope_at(outline, i.line), i) for i in outline.imports if i.alias == name]
+        sure = True
+        for place in around(outline, scope):
+            symbol = outline.symbols[place] if place >= 0 else None
+            if (
+                symbol is not None
+                and symbol.kind in CLASS_LIKE
+                and place != scope
+                and not rules.implicit_self
+            ):
+                continue
+            if rules.implicit_self and (symbol is not None):
+                inherited = self._implied(path, outline, place, name)
+                if inherited.kind == "symbols":
+                    return inherited if sure else UNKNOWN
+                sure = sure and inherited.kind != "outside"
+            here = [p for p in named if outline.symbols[p].parent in parts_of(outline, place)]
+            imports = [found for at, found in bound if at == place]
+            if here or imports:
+                return self._bound(path, outline, here, imports) if sure else UNKNOWN
+            if (
+                symbol is not None
+                and symbol.kind not in TYPES
+                and takes(symbol.signature, name, rules.type_first)
+            ):
+                return UNKNOWN
+        return self._unbound(path, outline, scope, name) if sure else UNKNOWN
+
+    def _implied(self, path: str, outline: Outline, place: int, name: str) -> Meaning:
+        """Look in the type around, where members need no `self`."""
+        symbol = outline.symbols[place]
+        if symbol.kind in CLASS_LIKE:
+            return self.member(Meaning("symbols", (Place(path, place),)), name)
+        if symbol.owner:
+            return self.member(self.dotted(path, symbol.parent, symbol.owner.split(".")), name)
+        return UNKNOWN
+
+    def _bound(self, path: str, outline: Outline, here: Sequence[int], imports: Sequence[Import]) -> Meaning:
+        """Return what one scope binds a name to; two kinds of binding in one scope leave it open."""
+        if here and imports:
+            return UNKNOWN
+        if here:
+            meaning = settled(path, outline, here)
+            spaces = all(outline.symbols[p].kind in SPACES for p in here)
+            if spaces and dialect(outline.language).includes:
+                more = self._starred(path, outline, -1, outline.symbols[here[0]].name)
+                return together([meaning, more])
+            return meaning
+        return agreed([self.imported(path, found) for found in imports])
+
+    def _unbound(self, path: str, outline: Outline, scope: int, name: str) -> Meaning:
+        """Look where a file sees names that it does not bind itself."""
+        packaged = self._packaged(path, outline, name)
+        if packaged.kind != "unknown":
+            return packaged
+        starred = self._starred(path, outline, scope, name)
+        if starred.kind != "unknown":
+            return starred
+        return OUTSIDE if name in dialect(outline.language).builtins else UNKNOWN
+
+    def _packaged(self, path: str, outline: Outline, name: str) -> Meaning:
+        neighbours = self._modules.neighbours(path)
+        found = []
+        for other, its in self._modules.definers(outline.language, name) if neighbours else ():
+            if other in neighbours:
+                found.append(settled(other, its, tops(its, name)))
+        return together(found)
+
+    def _starred(self, path: str, outline: Outline, scope: int, name: str) -> Meaning:
+        """Look in the modules from which everything is imported."""
+        scopes = set(around(outline, scope))
+        rules = dialect(outline.language)
+        found = []
+        for star in outline.imports:
+            if _is_star(star, rules) and scope_at(outline, star.line) in scopes:
+                files = self._modules.files(path, star)
+                if not files and rules.stars_override:
+                    return UNKNOWN  # it may come from there
+                found.append(self.exported(files, name))
+        known = [meaning for meaning in found if meaning.kind != "unknown"]
+        if not known or rules.includes:
+            return together(known)
+        return agreed(known)
+
+    def imported(self, path: str, found: Import) -> Meaning:
+        """Return what an import binds its name to."""
+        outline = self._project.outline(path)
+        if outline is None or not self._step():
+            return UNKNOWN
+        rules = dialect(outline.language)
+        files = self._modules.files(path, found)
+        if found.name and found.name != "*":
+            return self._taken(path, found, files, rules)
+        if rules.binds_first and found.module.startswith(f"{found.alias}."):
+            first = msgspec.structs.replace(found, module=found.alias)
+            its = self._modules.files(path, first)
+            return Meaning("module", (), its, found.alias, path) if its or files else OUTSIDE
+        if not files:
+            return OUTSIDE
+        if rules.class_modules:
+            named = self.exported(files, found.module.rpartition(rules.separator)[2])
+            if named.kind == "symbols":
+                return named
+        return Meaning("module", (), files, found.module, path)
+
+    def _taken(self, path: str, found: Import, files: Sequence[str], rules: Dialect) -> Meaning:
+        """Return what one name from a module means: one of its definitions, or a module under it."""
+        module = self._modules.files(path, msgspec.structs.replace(found, name=""))
+        meaning = self.exported(module or files, found.name)
+        if meaning.kind != "unknown":
+            return meaning
+        if files and set(files) != set(module):
+            under = _joined(found.module, found.name, rules.separator)
+            return Meaning("module", (), tuple(files), under, path)
+        return UNKNOWN if files else OUTSIDE
+
+    def exported(self, files: Iterable[str], name: str) -> Meaning:
+        """Return what others get who take a name from a module, also where it only passes it on."""
+        found = []
+        for path in files:
+            outline = self._project.outline(path)
+            if outline is None or (path, name) in self._exporting or not self._step():
+                continue
+            self._exporting.add((path, name))
+            if len(self._exporting) <= PASSED_ON_MAX:
+                found.append(self._exported_by(path, outline, name))
+            self._exporting.discard((path, name))
+        known = [meaning for meaning in found if meaning.kind != "unknown"]
+        return known[0] if len(known) == 1 else together(known)
+
+    def _exported_by(self, path: str, outline: Outline, name: str) -> Meaning:
+        here = tops(outline, name)
+        imports = [i for i in outline.imports if name in (i.alias, "" if i.alias else i.name)]
+        imports = [i for i in imports if scope_at(outline, i.line) < 0]
+        if here or imports:
+            return self._bound(path, outline, here, imports)
+        return self._starred(path, outline, -1, name)
+
+    def _in_full(self, path: str, outline: Outline, parts: Sequence[str]) -> Meaning:
+        """Read a chain that begins with a package's or a module's own name instead of a bound one."""
+        separator = dialect(outline.language).separator
+        for size in range(len(parts) - 1, 0, -1):
+            files = self._modules.files(path, Import(separator.join(parts[:size]), 0))
+            if files:
+                meaning = self.exported(files, parts[size])
+                for part in parts[size + 1 :]:
+                    meaning = self.member(meaning, part)
+                return meaning
+        return UNKNOWN
+
+    def member(self, meaning: Meaning, name: str) -> Meaning:
+        """Return what a name means behind another one and a dot."""
+        if not self._step():
+            return UNKNOWN
+        if meaning.kind == "module":
+            return self._in_module(meaning, name)
+        if meaning.kind != "symbols":
+            return meaning
+        found = [self._member_of(place, name) for place in meaning.places]
+        spaces = all(self._kind(place) in SPACES for place in meaning.places)
+        complete = spaces or all(each.kind == "symbols" for each in found)
+        return together(found) if complete else agreed(found)
+
+    def _member_of(self, place: Place, name: str) -> Meaning:
+        kind, outline = self._kind(place), self._project.outline(place.path)
+        if outline is None or kind not in TYPES | SPACES:
+            return UNKNOWN
+        if kind in TYPES:
+            return self._types.member(place, name)
+        inside = [p for p, s in enumerate(outline.symbols) if s.parent == place.symbol and s.name == name]
+        return settled(place.path, outline, inside)
+
+    def _kind(self, place: Place) -> Kind | None:
+        outline = self._project.outline(place.path)
+        return outline.symbols[place.symbol].kind if outline is not None else None
+
+    def _in_module(self, meaning: Meaning, name: str) -> Meaning:
+        found = self.exported(meaning.files, name)
+        if found.kind != "unknown":
+            return found
+        files = self._modules.files(meaning.at, Import(meaning.module, 0, name, name))
+        outline = self._project.outline(meaning.at)
+        if not files or outline is None or set(files) == set(meaning.files):
+            return UNKNOWN
+        module = _joined(meaning.module, name, dialect(outline.language).separator)
+        return Meaning("module", (), files, module, meaning.at)
+
+
+def _is_star(found: Import, rules: Dialect) -> bool:
+    return not found.alias and (found.name == "*" or (not found.name and rules.includes))
+
+
+def _joined(module: str, name: str, separator: str) -> str:
+    return module + name if module.endswith(separator) else f"{module}{separator}{name}"

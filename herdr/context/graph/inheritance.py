@@ -1,0 +1,174 @@
+"""Pure: the members of a type, its own and those that it inherits."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from herdr.context.graph.dialects import dialect
+from herdr.context.graph.meaning import OUTSIDE, UNKNOWN, Meaning, agreed, settled, together
+from herdr.context.graph.modules import Modules
+from herdr.context.graph.outline import Outline
+from herdr.context.graph.parse import CLASS_LIKE
+from herdr.context.graph.project import Place, Project
+
+TYPES = CLASS_LIKE | {"type"}
+DEPTH_MAX = 32  # classes above one another; the deepest of Home Assistant has 9
+ANCESTORS_MAX = 128  # visits, because a lattice of bases has many ways to its top
+
+Ancestor = Place | Meaning
+"""A type of the workspace, or what is known of one that is not: that it is outside, or nothing."""
+
+Bases = Callable[[Place], Iterable[Ancestor]]
+LookUp = Callable[[str, int, Sequence[str]], Meaning]
+"""What a chain of names means in a scope of a file."""
+
+
+class Types:
+    """Looks members up in types and in what they inherit from."""
+
+    def __init__(self, project: Project, modules: Modules, look_up: LookUp) -> None:
+        self._project = project
+        self._modules = modules
+        self._look_up = look_up
+
+    def member(self, place: Place, name: str) -> Meaning:
+        """Return a type's own or inherited member."""
+        found = self._inherited(lineage(place, self.bases), name)
+        made = found.kind != "symbols" and name in dialect(self._outline(place.path).language).makers
+        return Meaning("symbols", (place,)) if made else found
+
+    def above(self, meaning: Meaning, name: str) -> Meaning:
+        """Return what `super` finds under a name in the type that it stands in."""
+        if meaning.kind != "symbols":
+            return meaning
+        return agreed(self._inherited(lineage(place, self.bases)[1:], name) for place in meaning.places)
+
+    def first_base(self, meaning: Meaning) -> Meaning:
+        """Return the first base of a type."""
+        if meaning.kind != "symbols":
+            return meaning
+        first = next(iter(self.bases(meaning.places[0])), UNKNOWN)
+        return first if isinstance(first, Meaning) else Meaning("symbols", (first,))
+
+    def bases(self, place: Place) -> Iterator[Ancestor]:
+        """Yield the bases of all parts of a type that stand in its file."""
+        outline = self._outline(place.path)
+        rules = dialect(outline.language)
+        for part in sorted(parts_of(outline, place.symbol)):
+            symbol = outline.symbols[part]
+            for base in symbol.bases:
+                meaning = self._look_up(place.path, symbol.parent, base.split("."))
+                if meaning.kind == "symbols":
+                    yield meaning.places[0] if len(meaning.places) == 1 else UNKNOWN
+                elif meaning.kind != "outside":
+                    yield UNKNOWN
+                elif base.rpartition(".")[2] not in rules.bare_bases:
+                    yield OUTSIDE
+
+    def _inherited(self, ancestors: Iterable[Ancestor], name: str) -> Meaning:
+        """Return the first of the types' own members; behind a type from outside it could be that one's."""
+        outside = False
+        for at in ancestors:
+            if not isinstance(at, Meaning):
+                found = self._own(at, name)
+                if found is not None:
+                    return UNKNOWN if outside else found
+            elif at.kind == "unknown":
+                return UNKNOWN
+            else:
+                outside = True
+        return OUTSIDE if outside else UNKNOWN
+
+    def _own(self, place: Place, name: str) -> Meaning | None:
+        """Return a type's own member, None when it has none of this name."""
+        outline = self._outline(place.path)
+        found = [(place.path, outline, _members(outline, place.symbol, name))]
+        if dialect(outline.language).spread:
+            found += self._elsewhere(place, outline, name)
+        found = [each for each in found if each[2]]
+        return together(settled(*each) for each in found) if found else None
+
+    def _elsewhere(
+        self, place: Place, outline: Outline, name: str
+    ) -> Iterator[tuple[str, Outline, list[int]]]:
+        """Yield members in other files: those of the same package, or any if there is one such type only."""
+        type_name = outline.symbols[place.symbol].name
+        neighbours = self._modules.neighbours(place.path)
+        known = bool(neighbours) or self._only_type(outline.language, type_name)
+        for path, its in self._modules.definers(outline.language, name) if known else ():
+            if path in neighbours or (path != place.path and not neighbours):
+                yield path, its, _members_of(its, type_name, name)
+
+    def _only_type(self, language: str, name: str) -> bool:
+        """Tell whether one definition alone can be meant by a type's name."""
+        types = [
+            symbol
+            for _path, outline in self._modules.definers(language, name)
+            for symbol in outline.symbols
+            if symbol.name == name and symbol.kind in TYPES and symbol.kind != "impl"
+        ]
+        return len(types) == 1
+
+    def _outline(self, path: str) -> Outline:
+        outline = self._project.outline(path)
+        assert outline is not None, path  # a place was found in it
+        return outline
+
+
+def lineage(place: Place, bases: Bases) -> Sequence[Ancestor]:
+    """Return a type and what it inherits from, nearest first, in the order in which members are looked up.
+
+    A base that is reached in several ways stands where it is reached last, behind all that extend it: the same
+    as Python's order (https://docs.python.org/3/howto/mro.html) wherever that order is not a matter of taste.
+    """
+    order: list[Ancestor] = []
+
+    def visit(at: Place, below: tuple[Place, ...]) -> None:
+        order.append(at)
+        for base in bases(at):
+            if isinstance(base, Meaning):
+                order.append(base)
+            elif base in below or len(below) >= DEPTH_MAX or len(order) >= ANCESTORS_MAX:
+                order.append(UNKNOWN)
+            else:
+                visit(base, (*below, base))
+
+    visit(place, (place,))
+    last = {at: i for i, at in enumerate(order)}
+    return [at for i, at in enumerate(order) if isinstance(at, Meaning) or last[at] == i]
+
+
+def parts_of(outline: Outline, place: int) -> frozenset[int]:
+    """Return all parts of a type or namespace in its file: `impl` blocks, reopened and partial ones."""
+    if place < 0:
+        return frozenset({-1})
+    symbol = outline.symbols[place]
+    kinds = TYPES if symbol.kind in TYPES else {symbol.kind}
+    return frozenset(
+        p
+        for p, s in enumerate(outline.symbols)
+        if s.name == symbol.name and s.parent == symbol.parent and s.kind in kinds
+    )
+
+
+def _members(outline: Outline, place: int, name: str) -> list[int]:
+    parts, type_name = parts_of(outline, place), outline.symbols[place].name
+    return [
+        p
+        for p, s in enumerate(outline.symbols)
+        if s.name == name and (s.parent in parts or _last(s.owner) == type_name)
+    ]
+
+
+def _members_of(outline: Outline, type_name: str, name: str) -> list[int]:
+    return [
+        p
+        for p, s in enumerate(outline.symbols)
+        if s.name == name and type_name in (_last(s.owner), _type_around(outline, s.parent))
+    ]
+
+
+def _type_around(outline: Outline, place: int) -> str:
+    return outline.symbols[place].name if place >= 0 and outline.symbols[place].kind in TYPES else ""
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]

@@ -1,0 +1,91 @@
+"""Blanks macros that stand where C's and C++'s grammar has no place for a word.
+
+`UV_EXTERN size_t uv_total(void);` is two types to a parser that knows no macros, and what follows is lost. Such
+words are overwritten with spaces, so every other byte keeps its place. What is a macro is told by its spelling
+and its position alone; a wrong guess costs a word of a signature.
+"""
+
+import re
+
+_WORD = rb"[A-Za-z_]\w*"
+_CAPS = rb"[A-Z_][A-Z0-9_]{2,}"
+_ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]*\)){0,200}\)"
+_COMMENTS = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,4000}\*/|//[^\n]*\n){0,40}"
+
+_HEAD = re.compile(
+    rb"^[ \t]*((?:" + _WORD + rb"(?:\([^()\n]{0,200}\))?[ \t\n*&]+){2,6})(~?" + _WORD + rb")(?=[ \t]*\()",
+    re.MULTILINE,
+)
+_PART = re.compile(rb"(" + _WORD + rb")(\([^()\n]*\))?")
+_ALONE = re.compile(
+    rb"^(?:[ \t]*" + _CAPS + rb"|" + _CAPS + _ARGUMENTS + rb")(?=[ \t]*(?:/\*[^\n]*|//[^\n]*)?\n"
+    + _COMMENTS + rb"[A-Za-z_#~])",
+    re.MULTILINE,
+)  # fmt: skip
+_ONLY_ONE = re.compile(rb"\b(?:struct|union|class)\s+\w+\s*\{\s*(" + _CAPS + rb")(?=\s*\})")
+_LINKAGE = re.compile(
+    rb"(#[ \t]*if[^\n]{0,200}__cplusplus[^\n]*\n\s*)(extern[ \t]*\"C(?:\+\+)?\"[ \t\n]*\{|\})(?=[ \t]*(?:\n|/|;))"
+)
+_BEFORE_TAG = re.compile(
+    rb"\b(class|struct|union|enum class|enum)([ \t]+(?:alignas" + _ARGUMENTS + rb"|" + _CAPS + rb"(?:"
+    + _ARGUMENTS + rb")?))+(?=[ \t]+" + _WORD + rb"(?:::\w+)*(?:[ \t]+final)?\s*(?::(?!:)|\{))"
+)  # fmt: skip
+_KERNEL = re.compile(
+    rb"(?<=[\w*][ \t])__(?!inline|extension__|attribute|asm|restrict|volatile|const|declspec|int)[a-z_]+(?<!_t)"
+    rb"(?=[ \t]+\w+\()"
+)
+
+_QUALIFIERS = frozenset(
+    b"static extern inline const volatile register virtual explicit constexpr friend typedef __inline "
+    b"__inline__ __forceinline __extension__ mutable consteval thread_local _Thread_local".split()
+)
+_STATEMENTS = frozenset(
+    b"return else case goto new delete throw co_return co_yield co_await using namespace operator".split()
+)
+_CONVENTIONS = re.compile(rb"WINAPI|CALLBACK|APIENTRY|JNICALL|\w*(?:CALL|CDECL|API)$")
+_IS_CAPS = re.compile(_CAPS)
+
+
+def without_macros(source: bytes) -> bytes:
+    """Return the source with the macros blanked that would make its grammar lose its way."""
+    source = _BEFORE_TAG.sub(lambda m: m[1] + b" " * (len(m[0]) - len(m[1])), source)
+    source = _LINKAGE.sub(lambda m: m[1] + _blank(m[2]), source)
+    source = _ONLY_ONE.sub(lambda m: m[0][: -len(m[1])] + _blank(m[1]), source)
+    source = _ALONE.sub(lambda m: _blank(m[0]), source)
+    source = _KERNEL.sub(lambda m: _blank(m[0]), source)
+    return _HEAD.sub(_plain_head, source)
+
+
+def _blank(text: bytes) -> bytes:
+    return re.sub(rb"[^\s]", b" ", text)
+
+
+def _plain_head(head: re.Match[bytes]) -> bytes:
+    """Leave one type and the qualifiers before a function's name."""
+    whole, start = head[0], head.start()
+    parts = list(_PART.finditer(whole, 0, head.end(1) - start))
+    words = [part[1] for part in parts]
+    if not any(map(_IS_CAPS.fullmatch, words)) and not any(part[2] for part in parts):
+        return whole
+    if not _STATEMENTS.isdisjoint(words):
+        return whole
+    kept = _type_among(parts)
+    for place, part in enumerate(parts):
+        if part[1] in _QUALIFIERS or place == kept and not part[2]:
+            continue
+        if part[2] and place == kept:  # `PyAPI_FUNC(PyObject *)`: the type is the macro's argument
+            inside = b" " * (len(part[1]) + 1) + part[2][1:-1] + b" "
+            whole = whole[: part.start()] + inside + whole[part.end() :]
+        elif _IS_CAPS.fullmatch(part[1]) or part[2]:
+            whole = whole[: part.start()] + _blank(part[0]) + whole[part.end() :]
+    return whole
+
+
+def _type_among(parts: list[re.Match[bytes]]) -> int:
+    """Return the place of the word that is the type: one that is not all capitals, or else the likeliest."""
+    words = [(n, part) for n, part in enumerate(parts) if part[1] not in _QUALIFIERS]
+    plain = [n for n, part in words if not part[2] and not _IS_CAPS.fullmatch(part[1])]
+    capitals = [n for n, part in words if not part[2] and not _CONVENTIONS.fullmatch(part[1])]
+    if plain:
+        return plain[-1]
+    return capitals[-1] if capitals else words[-1][0] if words else -1

@@ -1,0 +1,115 @@
+"""Pure: which definitions an import or a call means, and how sure that is.
+
+`exact` follows from scopes, imports and inheritance (binding.py says by which rules); `name` means that
+definitions of that name exist and nothing tells which of them is called; `external` that it is none of ours.
+PyCG (https://arxiv.org/abs/2103.00587) follows assignments as well; it needs the whole program for that, where
+this reads only the files that a question is about.
+"""
+
+from typing import Literal, NamedTuple
+
+from herdr.context.graph.binding import Bindings
+from herdr.context.graph.dialects import dialect, family
+from herdr.context.graph.meaning import Meaning
+from herdr.context.graph.modules import Modules
+from herdr.context.graph.outline import Call, Import, Outline, qualified_name
+from herdr.context.graph.project import Place, Project
+from herdr.context.graph.scopes import is_member
+
+TARGETS_MAX = 20  # named candidates; with more of them a list of names helps nobody
+
+
+class Resolution(NamedTuple):
+    """What a call means."""
+
+    kind: Literal["exact", "name", "external"]
+    targets: tuple[Place, ...] = ()
+    """Sorted; of an exact call all bodies of the one definition, of a name the first TARGETS_MAX candidates."""
+    candidates: int = 0
+    """Different definitions that may be meant: 1 for an exact call unless several files define it, else all."""
+
+
+EXTERNAL = Resolution("external")
+
+
+class Resolver:
+    """Resolves many imports and calls of one version of a project; what it has found out it keeps.
+
+    To be thrown away when the project changes.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self.modules = Modules(project)
+        self._named: dict[tuple[str, str, bool], Resolution] = {}
+
+    def imported(self, path: str, found: Import) -> tuple[str, ...]:
+        """Return the files that an import brings in; empty when it leads out of the workspace."""
+        return self.modules.files(path, found)
+
+    def call(self, path: str, outline: Outline, call: Call) -> Resolution:
+        """Return what a call in a file means."""
+        parts = [*filter(None, call.receiver.split(".")), call.name]
+        if "?" not in parts:
+            meaning = Bindings(self._project, self.modules).dotted(path, call.caller, parts)
+            if meaning.kind == "outside":
+                return EXTERNAL
+            if targets := self._callable(meaning):
+                return Resolution("exact", targets, len({symbol_id(self._project, t) for t in targets}))
+        return self.named(outline.language, call.name, not call.receiver)
+
+    def named(self, language: str, name: str, plain: bool) -> Resolution:
+        """Return what may be meant by a name alone; a plain one is no member where members need an object."""
+        members = not plain or dialect(language).implicit_self
+        key = (family(language), name, members)
+        if key not in self._named:
+            self._named[key] = self._by_name(*key)
+        return self._named[key]
+
+    def _by_name(self, kin: str, name: str, members: bool) -> Resolution:
+        found: dict[str, list[Place]] = {}
+        for path in self._project.defining(name):
+            outline = self._project.outline(path)
+            if outline is None or family(outline.language) != kin:
+                continue
+            kinds = self._project.language(outline.language).callable_kinds
+            for place, symbol in enumerate(outline.symbols):
+                if (
+                    symbol.name == name
+                    and symbol.kind in kinds
+                    and (members or not is_member(outline, symbol))
+                ):
+                    found.setdefault(f"{path}::{qualified_name(outline, place)}", []).append(
+                        Place(path, place)
+                    )
+        if not found:
+            return EXTERNAL
+        return Resolution("name", tuple(places[0] for places in found.values())[:TARGETS_MAX], len(found))
+
+    def _callable(self, meaning: Meaning) -> tuple[Place, ...]:
+        """Return the definitions that a call can mean; that of a constructor is a call of its class."""
+        found = set()
+        for place in meaning.places:
+            outline = self._project.outline(place.path)
+            assert outline is not None, place  # it was found in there
+            symbol = outline.symbols[place.symbol]
+            if symbol.kind in self._project.language(outline.language).callable_kinds:
+                made = symbol.kind == "constructor" and symbol.parent >= 0
+                found.add(Place(place.path, symbol.parent) if made else place)
+        return tuple(sorted(found))
+
+
+def resolve_import(project: Project, path: str, found: Import) -> tuple[str, ...]:
+    """Return the files that an import in the file at this path brings in."""
+    return Resolver(project).imported(path, found)
+
+
+def resolve_call(project: Project, path: str, outline: Outline, call: Call) -> Resolution:
+    """Return what a call in the file at this path means."""
+    return Resolver(project).call(path, outline, call)
+
+
+def symbol_id(project: Project, place: Place) -> str:
+    """Return a symbol's public name: `src/a.py::Cart.total`. Overloads share one."""
+    outline = project.outline(place.path)
+    return place.path if outline is None else f"{place.path}::{qualified_name(outline, place.symbol)}"

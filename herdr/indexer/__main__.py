@@ -1,0 +1,35 @@
+"""`python -m herdr.indexer`: the indexer as a process, started and ended by the gateway."""
+
+import asyncio
+import logging
+import os
+import sys
+
+from herdr.clock import SystemClock
+from herdr.indexer.form import graph_form
+from herdr.indexer.parse_pool import ParsePool
+from herdr.indexer.parse_worker import NICE
+from herdr.indexer.program import Program
+
+WORKERS_MAX = 4  # beyond it storing is what takes the time
+
+
+async def _serve() -> None:
+    loop = asyncio.get_running_loop()
+    requests = asyncio.StreamReader(limit=1 << 20)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(requests), sys.stdin.buffer)
+    transport, _ = await loop.connect_write_pipe(asyncio.Protocol, sys.stdout.buffer)
+    pool = ParsePool(min(os.cpu_count() or 1, WORKERS_MAX))
+    program = Program(transport.write, pool, graph_form(), SystemClock())
+    await program.serve(requests)
+
+
+def main() -> None:
+    """Serve until the standard input ends."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    os.nice(NICE)
+    asyncio.run(_serve())
+
+
+if __name__ == "__main__":
+    main()

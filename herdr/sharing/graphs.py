@@ -1,0 +1,223 @@
+"""The project graphs: what the watchers and tools say goes to the indexer, and questions after it."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from herdr.clock import Clock, rfc3339
+from herdr.context.graph.frames import Answer
+from herdr.context.watch.changes import Change, FileState
+from herdr.context.watch.watcher import Watcher
+from herdr.errors import HerdrError, NotFound
+from herdr.event import Draft
+from herdr.sharing.child import IndexerChild
+
+WAIT_S = 10.0
+"""How long a question waits for an index that is being built, or a folder that is being looked through."""
+
+SLICE = 2_000  # rows of the table in one frame, some 200 KiB; between two the loop serves others
+DIRTY_MAX = 10_000  # reported paths nobody looked at yet; beyond it everything is looked at instead
+
+Announce = Callable[[str, Any, str, str | None], None]
+"""Publishes an event of the gateway's own: type, data, workspace, subject."""
+
+_log = logging.getLogger("herdr.indexer")
+
+
+class Graph:
+    """One workspace's graph, as the gateway knows it."""
+
+    def __init__(self, name: str, watcher: Watcher, folder: Path) -> None:
+        self.name = name
+        self.watcher = watcher
+        place = f"{name}\0{watcher.root}".encode(errors="surrogateescape")
+        self.file = folder / f"{blake2b(place, digest_size=8).hexdigest()}.db"
+        self.dirty: set[str] = set()
+        """Paths that a tool has reported and nobody has looked at yet."""
+        self.listed = asyncio.Event()
+        """Set once the indexer, as it runs now, was sent the whole list of files."""
+        self.listing: asyncio.Task[None] | None = None
+
+
+class Graphs:
+    """All graphs. Freshness is kept here: an answer knows every change that was reported before it was asked."""
+
+    def __init__(self, folder: Path, ttl_s: float, clock: Clock, announce: Announce) -> None:
+        """`folder` gets the files; `ttl_s`: how old the last look at everything may be, in seconds."""
+        self.child = IndexerChild(self._began, self._heard)
+        self._folder = folder
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._announce = announce
+        self._graphs: dict[str, Graph] = {}
+
+    def start(self) -> None:
+        """Start the indexer once there is something to index."""
+        if self._graphs:
+            self.child.start()
+
+    async def stop(self) -> None:
+        """End the indexer."""
+        for graph in self._graphs.values():
+            _cancel(graph.listing)
+        await self.child.stop()
+
+    # What the watchers and tools say
+
+    def followed(self, workspace: str, watcher: Watcher | None) -> None:
+        """Index a workspace from now on, or (None) no longer."""
+        if watcher is None:
+            graph = self._graphs.pop(workspace, None)
+            if graph is not None:
+                _cancel(graph.listing)
+                self.child.tell("close", workspace)
+            return
+        graph = self._graphs[workspace] = Graph(workspace, watcher, self._folder)
+        if self.child.is_running:
+            self._open(graph)
+        else:
+            self.child.start()
+
+    def saw(self, workspace: str, changes: Sequence[Change]) -> None:
+        """Hear of changes that a watcher found."""
+        graph = self._graphs.get(workspace)
+        if graph is None:
+            return
+        paths = [change.path for change in changes]
+        paths += [change.old_path for change in changes if change.old_path is not None]
+        self.child.tell("look", workspace, paths=paths)
+
+    def left(self, workspace: str, paths: Sequence[str]) -> None:
+        """Hear of files that rules began to leave out."""
+        if workspace in self._graphs:
+            self.child.tell("drop", workspace, paths=list(paths))
+
+    def reported(self, draft: Draft, source: str, hash_: str | None) -> None:
+        """Hear of a change that a tool reports, when it comes in and before any window holds it."""
+        graph = self._graphs.get(draft.workspace)
+        if graph is None or draft.subject is None or not _is_within(draft.subject):
+            return
+        if len(graph.dirty) < DIRTY_MAX:
+            graph.dirty.add(draft.subject)
+
+    # Questions
+
+    async def ask(self, workspace: str, question: str, **args: Any) -> Any:
+        """Put a question to a graph that knows all that was reported before.
+
+        Raises NotFound for an unknown workspace; HerdrError `workspace_lost` while its folder is missing,
+        `indexing` while the first index takes longer than WAIT_S, `graph_unavailable` when the indexer fails.
+        """
+        graph = self._find(workspace)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await self._freshen(graph)
+                return await self.child.ask(question, workspace, **args)
+        except TimeoutError:
+            raise HerdrError(
+                f"the files of workspace {workspace!r} are still being read; ask again in some seconds, "
+                f"or look how far it is: GET /v1/context/{workspace}",
+                "indexing",
+            ) from None
+
+    async def state(self, workspace: str) -> dict[str, Any]:
+        """Return the graph's part of the manifest, without waiting for anything but the indexer's loop."""
+        graph = self._graphs.get(workspace)
+        if graph is None:
+            return {"state": "none"}
+        if graph.watcher.state().status == "lost":
+            return {"state": "lost", "detail": "the workspace's folder is missing; it is looked for"}
+        if not graph.listed.is_set() or not self.child.is_running:
+            return {"state": "indexing", "progress": None}
+        try:
+            async with asyncio.timeout(WAIT_S):
+                found: dict[str, Any] = await self.child.ask("status", workspace)
+        except (TimeoutError, HerdrError) as error:
+            return {"state": "failed", "detail": getattr(error, "detail", "the indexer does not answer")}
+        age_us = int(1e6 * (self._clock.monotonic() - graph.watcher.verified_at))
+        return {**found, "verified": rfc3339(self._clock.wall_us() - age_us)}
+
+    async def index(self, workspace: str, fresh: bool) -> None:
+        """Look at all files again; `fresh`: and parse each of them, whatever is known."""
+        graph = self._find(workspace)
+        if fresh:
+            await self.child.ask("read_all", workspace)
+        else:
+            self._list(graph)
+
+    def names(self) -> list[str]:
+        """Return the workspaces that are indexed."""
+        return list(self._graphs)
+
+    def _find(self, workspace: str) -> Graph:
+        graph = self._graphs.get(workspace)
+        if graph is None:
+            raise NotFound(
+                f"no folder is watched as workspace {workspace!r}; GET /v1/workspaces lists those that are",
+                "unknown_workspace",
+            )
+        if graph.watcher.state().status == "lost":
+            raise HerdrError(
+                f"the folder of workspace {workspace!r} is missing; put it back, or ask again when it is there",
+                "workspace_lost",
+            )
+        return graph
+
+    async def _freshen(self, graph: Graph) -> None:
+        """Have everything looked at that was reported, and all files if the last look is too long ago."""
+        await graph.listed.wait()
+        if graph.dirty or graph.watcher.verified_at + self._ttl_s < self._clock.monotonic():
+            dirty, graph.dirty = graph.dirty, set()
+            max_age_s = self._ttl_s if len(dirty) < DIRTY_MAX else 0.0
+            await graph.watcher.verify([f"{graph.watcher.root}/{path}" for path in dirty], max_age_s)
+
+    # The indexer
+
+    def _began(self) -> None:
+        """A new process knows nothing: open everything anew."""
+        for graph in self._graphs.values():
+            self._open(graph)
+
+    def _open(self, graph: Graph) -> None:
+        graph.listed.clear()
+        self.child.tell("open", graph.name, root=graph.watcher.root, file=str(graph.file))
+        self._list(graph)
+
+    def _list(self, graph: Graph) -> None:
+        _cancel(graph.listing)
+        graph.listing = asyncio.create_task(self._send_table(graph), name=f"list {graph.name}")
+
+    async def _send_table(self, graph: Graph) -> None:
+        """Send the list of all files once it is complete; what changes meanwhile is told beside it."""
+        await graph.watcher.ready()
+        rows = list(graph.watcher.table.items())
+        for start in range(0, max(len(rows), 1), SLICE):
+            part = [_row(path, state) for path, state in rows[start : start + SLICE]]
+            last = start + SLICE >= len(rows)
+            self.child.tell("table", graph.name, rows=part, first=start == 0, last=last)
+            await asyncio.sleep(0)
+        graph.listed.set()
+
+    def _heard(self, answer: Answer) -> None:
+        """Publish what the indexer found."""
+        data = {"workspace": answer.workspace, **answer.body}
+        paths = [file["path"] for file in data.get("files", ())] if answer.note == "changed" else []
+        subject = paths[0] if len(paths) == 1 and "more" not in data else None
+        self._announce(f"context.{answer.note}", data, answer.workspace, subject)
+
+
+def _row(path: str, state: FileState) -> tuple[str, int, int, int, bool]:
+    return path, state.size, state.mtime_ns, state.inode, state.settled
+
+
+def _is_within(path: str) -> bool:
+    """Tell whether a reported path stays in the workspace, by its text; anybody may report anything."""
+    return not any(part in ("", ".", "..") for part in path.split("/"))
+
+
+def _cancel(task: "asyncio.Task[None] | None") -> None:
+    if task is not None:
+        task.cancel()

@@ -1,0 +1,1 @@
+"""context.db: blobs, artifacts and session histories on one SQLite file."""

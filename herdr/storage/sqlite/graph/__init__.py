@@ -1,0 +1,1 @@
+"""The project graph of one workspace in one SQLite file, which only the indexer's process opens."""
