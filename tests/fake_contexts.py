@@ -1,4 +1,4 @@
-"""The shared context for tests of those who ask it: texts that the test gives and changes, slow or broken on demand."""
+"""The shared context for tests of those who ask for it: texts that a test gives and changes, and failures."""
 
 import asyncio
 import hashlib

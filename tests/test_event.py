@@ -17,6 +17,7 @@ from herdr.event import (
     Event,
     Lane,
     Receipt,
+    WantedContext,
     corrupt_event,
     encode_extra,
     id_hash,
@@ -187,6 +188,7 @@ def event(**fields: Any) -> Event:
             "deliveries": (
                 Delivery("t", 1000, "ref", (("activity", ("debug*", "test")), ("x", ("y",)))),
                 Delivery("u", 5),
+                Delivery("v", 5, context=WantedContext(2048, True)),
             ),
             "replaced_ids": ("0",),
         },
@@ -197,6 +199,15 @@ def test_what_is_stored_comes_back(kept: dict[str, Any]) -> None:
     extra = encode_extra(stored)
     assert (extra is None) == (not kept)
     assert restore_event(7, 2, 1000, extra, stored.body) == stored
+
+
+def test_rows_from_before_there_was_context_can_be_read() -> None:
+    body = msgspec.json.encode(Envelope("1", "a", "ci", "w", "tool", "P1", (), Raw(b"1")))
+    older = b'[[["t",1000,"ref",[["activity",["debug*"]]]],["u",5]]]'
+    assert restore_event(7, 1, 9, older, body).deliveries == (
+        Delivery("t", 1000, "ref", (("activity", ("debug*",)),)),
+        Delivery("u", 5),
+    )
 
 
 def test_an_event_about_nothing_comes_back() -> None:

@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, BinaryIO, NamedTuple
@@ -73,7 +73,9 @@ def part_of(name: str) -> str:
 
 def with_query(path: str, query: Mapping[str, object]) -> str:
     """Return an address with parameters: None is left out, a list gives its name several times."""
-    pairs = [(n, v) for n, vs in query.items() for v in (vs if isinstance(vs, list) else [vs]) if v is not None]
+    pairs = [
+        (n, v) for n, vs in query.items() for v in (vs if isinstance(vs, list) else [vs]) if v is not None
+    ]
     return f"{path}?{urlencode(pairs, errors='surrogateescape')}" if pairs else path
 
 
@@ -115,7 +117,33 @@ class Gateway:
 
     def ask(self, method: str, path: str, body: bytes | None = None, kind: str = JSON) -> Answer:
         """Ask for one thing and return the decoded answer, whatever its status."""
-        connection, response = self.open(method, path, body, {"content-type": kind} if body else {})
+        return self._whole(*self.open(method, path, body, {"content-type": kind} if body else {}))
+
+    def send(self, method: str, path: str, body: bytes | BinaryIO, size: int, kind: str) -> Any:
+        """Send content of a known size and return the decoded answer; raises HerdrError unless it is a success."""
+        answer = self._whole(
+            *self.open(method, path, body, {"content-type": kind, "content-length": str(size)})
+        )
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise self.problem(answer)
+        return answer.value
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        """Yield what is at an address, in blocks; raises HerdrError when it is refused or breaks off."""
+        connection, response = self.open("GET", path, headers={"accept": "*/*"})
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            raise self.problem(self._whole(connection, response))
+        try:
+            while block := response.read(BLOCK_BYTES):
+                yield block
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
+        except (OSError, http.client.HTTPException) as error:
+            raise self.unreachable(error, sent=True) from None
+        finally:
+            connection.close()
+
+    def _whole(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> Answer:
         try:
             raw = response.read(ANSWER_MAX)
             if response.length:

@@ -90,10 +90,8 @@ class Checker:
                 return self._dict(item, bare, path)
             case inspect.VarTupleType() if isinstance(item.value, list):
                 return self._list(item, bare, path)
-            case inspect.UnionType() if isinstance(item.value, list):
-                return self._list_of_union(item, bare, path)
-            case inspect.UnionType() if isinstance(item.value, dict):
-                return self._struct_of_union(item, bare, kind, path)
+            case inspect.UnionType() if isinstance(item.value, list | dict):
+                return self._member_of_union(item, bare, kind, path)
             case _:
                 return self._scalar(item, kind, path)
 
@@ -184,15 +182,11 @@ class Checker:
         self._unique_names(given, path)
         return _BAD if any(value is _BAD for value in values) else tuple(values)
 
-    def _list_of_union(self, item: Item, kind: inspect.UnionType, path: str) -> object:
-        for member in map(plain, kind.types):
-            if isinstance(member, inspect.VarTupleType):
-                return self._list(item, member, path)
-        return self._refuse(item, kind, path)
-
-    def _struct_of_union(self, item: Item, bare: inspect.UnionType, kind: inspect.Type, path: str) -> object:
+    def _member_of_union(self, item: Item, bare: inspect.UnionType, kind: inspect.Type, path: str) -> object:
         for member in map(plain, bare.types):
-            if isinstance(member, inspect.StructType):
+            if isinstance(member, inspect.VarTupleType) and isinstance(item.value, list):
+                return self._list(item, member, path)
+            if isinstance(member, inspect.StructType) and isinstance(item.value, dict):
                 return self._struct(item, member, path)
         return self._refuse(item, kind, path)
 

@@ -1,9 +1,11 @@
 """What may be asked of an index, and how each question is answered."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from herdr.indexer.form import graph_form
 from herdr.indexer.index import Index
 
 
@@ -40,9 +42,17 @@ async def skipped(index: Index, limit: int) -> dict[str, Any]:
     return {"skipped": [dict(zip(("path", "reason", "bytes"), row, strict=True)) for row in rows], "more": more}
 
 
+async def export(index: Index, file: str) -> dict[str, Any]:
+    """Write the graph into a new file."""
+    index.store.copy_to(Path(file))
+    return {"form": graph_form(), "version": index.store.version, "files": len(index.store)}
+
+
 QUESTIONS: Mapping[str, Question] = MappingProxyType(
     {
         "status": Question(status, waits=False),
+        "counts": Question(status),
         "skipped": Question(skipped),
+        "export": Question(export),
     }
 )

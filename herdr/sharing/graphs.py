@@ -148,6 +148,24 @@ class Graphs:
         else:
             self._list(graph)
 
+    def require(self, workspace: str) -> None:
+        """Raise NotFound, or HerdrError `workspace_lost`, unless there is such a graph."""
+        self._find(workspace)
+
+    async def head(self, workspace: str) -> tuple[str | None, str | None]:
+        """Return the branch and commit of a workspace's repository; None where there is none."""
+        graph = self._graphs.get(workspace)
+        return (None, None) if graph is None else await graph.watcher.head()
+
+    async def seed(self, workspace: str, file: Path) -> dict[str, Any]:
+        """Begin a graph anew from a snapshot's; returns the counts once all files were compared with it."""
+        graph = self._find(workspace)
+        self.child.tell("close", workspace)
+        self._open(graph, str(file))
+        await graph.listed.wait()
+        found: dict[str, Any] = await self.child.ask("counts", workspace)
+        return found
+
     def names(self) -> list[str]:
         """Return the workspaces that are indexed."""
         return list(self._graphs)
@@ -181,9 +199,9 @@ class Graphs:
         for graph in self._graphs.values():
             self._open(graph)
 
-    def _open(self, graph: Graph) -> None:
+    def _open(self, graph: Graph, seed: str | None = None) -> None:
         graph.listed.clear()
-        self.child.tell("open", graph.name, root=graph.watcher.root, file=str(graph.file))
+        self.child.tell("open", graph.name, root=graph.watcher.root, file=str(graph.file), seed=seed)
         self._list(graph)
 
     def _list(self, graph: Graph) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from herdr.clock import Clock
-from herdr.context.artifacts import Artifact, Artifacts, Draft, Gone, Shelf, Stored, check
+from herdr.context.artifacts import COUNT_MAX, Artifact, Artifacts, Draft, Gone, Shelf, Stored, check
 from herdr.context.redact import redact
 from herdr.context.shown import told_artifact
 from herdr.errors import HerdrError, NotFound
@@ -64,6 +64,15 @@ class ArtifactShelf:
         self._tell(stored.gone)
         self._wake.set()
         return stored
+
+    async def restore(self, draft: Draft, content: bytes) -> None:
+        """Store an artifact of a snapshot, also where nothing else is stored."""
+        check(draft.kind, draft.ttl_s)
+        await self._artifacts.put(draft, content)
+
+    async def all_of(self, workspace: str) -> Sequence[Artifact]:
+        """List all artifacts of a workspace."""
+        return (await self._artifacts.shelf(workspace, limit=COUNT_MAX)).artifacts
 
     async def get(self, workspace: str, name: str) -> tuple[Artifact, bytes]:
         """Return an artifact and its content; raises NotFound."""

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from herdr.bus.follow import Follower, Pages, Start
 from herdr.bus.log import Batch
-from herdr.bus.page import Chooser, Page, arrange, page_end
+from herdr.bus.page import Chooser, Item, Page, arrange, page_end
 from herdr.bus.select import Selection, compile_selection
 from herdr.bus.tail import Tail
-from herdr.event import Delivery, Event, Lane, Positions, corrupt_event
+from herdr.event import Delivery, Event, Lane, Positions, WantedContext, corrupt_event
 from herdr.storage.memory import MemoryLog
 
 ATTRS = (("activity", ("debug*", "test")), ("n", ("3",)))
@@ -254,6 +254,29 @@ def test_conditions_on_attributes_are_judged_for_each_subscriber(attrs: dict[str
 
 def test_a_corrupt_event_is_for_everyone() -> None:
     assert chooser("t", type_=("b",)).wants(corrupt_event(3, 1, 5)) == (True, None)
+
+
+def pieces(*wanted: tuple[int, bool]) -> tuple[list[list[int]], list[Positions]]:
+    """Cut a page of these lanes, and whether each event wants context."""
+    context = WantedContext(64)
+    items = [
+        Item(make_event(seq, lane), (seq, seq, seq), Delivery("t", 5, context=context if wants else None))
+        for seq, (lane, wants) in enumerate(wanted, 1)
+    ]
+    found = Page(items, (9, 9, 9), True).pieces()
+    assert all(piece.reached_head for piece in found)
+    return [[item.event.seq for item in piece.items] for piece in found], [piece.end for piece in found]
+
+
+def test_a_page_is_cut_where_waiting_begins_and_where_p0_ends() -> None:
+    assert pieces((0, False), (0, True), (0, False), (1, False), (2, True)) == (
+        [[1], [2, 3], [4, 5]],
+        [(1, 1, 1), (3, 3, 3), (9, 9, 9)],
+    )
+    assert pieces((0, True), (1, True)) == ([[1], [2]], [(1, 1, 1), (9, 9, 9)])
+    assert pieces((1, False), (1, True), (0, False), (1, False)) == ([[1], [2, 3, 4]], [(1, 1, 1), (9, 9, 9)])
+    assert pieces((1, True), (1, True)) == ([[1, 2]], [(9, 9, 9)])
+    assert pieces((0, True)) == ([[1]], [(9, 9, 9)])
 
 
 async def test_a_follower_can_change_its_attributes() -> None:

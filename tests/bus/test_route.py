@@ -12,7 +12,7 @@ from herdr.bus.envelope import merge_tags
 from herdr.bus.route import DEFAULT_TIMEOUT_MS, RoutingTable, Subject, check_rule
 from herdr.config import RouteRule
 from herdr.errors import InvalidInput
-from herdr.event import Delivery, Draft, Lane
+from herdr.event import Delivery, Draft, Lane, WantedContext
 
 P0, P1, P2 = Lane
 
@@ -46,6 +46,46 @@ def test_a_rule_without_wishes_leaves_the_lane_and_takes_its_timeout(lane: Lane)
 def test_a_rule_says_lane_timeout_and_form() -> None:
     table = RoutingTable([rule(priority="P0", timeout_ms=7, format="ref")])
     assert table.route(subject(), P2) == (P0, (Delivery("t", 7, "ref"),))
+
+
+@pytest.mark.parametrize(
+    ("context", "wanted"),
+    [
+        ("none", None),
+        ({"session_tokens": 64}, WantedContext(64, False)),
+        ({"graph": True}, WantedContext(0, True)),
+        ({"session_tokens": 1_000_000, "graph": True}, WantedContext(1_000_000, True)),
+    ],
+)
+def test_a_rule_says_what_comes_beside_the_event(context: Any, wanted: WantedContext | None) -> None:
+    table = RoutingTable([rule(timeout_ms=7, context=context)])
+    assert table.route(subject(), P1).deliveries == (Delivery("t", 7, context=wanted),)
+
+
+@pytest.mark.parametrize("context", [{}, {"graph": False}, {"session_tokens": None}])
+def test_a_rule_that_asks_for_no_context_in_many_words_is_refused(context: Any) -> None:
+    with pytest.raises(InvalidInput, match="asks for nothing") as refused:
+        check_rule(rule(context=context))
+    assert refused.value.code == "bad_rule"
+
+
+@pytest.mark.parametrize(
+    "context", ["all", {"session_tokens": 63}, {"session_tokens": 10**6 + 1}, {"map": 1}, 3]
+)
+def test_a_context_that_is_none_is_refused(context: Any) -> None:
+    with pytest.raises(msgspec.ValidationError, match="context"):
+        rule(context=context)
+
+
+def test_of_several_rules_for_a_target_the_first_of_the_highest_lane_says_it() -> None:
+    rules = [
+        rule(target="t", priority="P2", context={"graph": True}),
+        rule(target="t", priority="P0"),
+        rule(target="u"),
+        rule(target="u", context={"graph": True}),
+    ]
+    found = {d.target: d.context for d in RoutingTable(rules).route(subject(), P1).deliveries}
+    assert found == {"t": None, "u": None}
 
 
 def test_a_rule_may_also_lower_the_lane() -> None:

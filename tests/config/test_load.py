@@ -4,7 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from herdr.config import Config, ConfigError, Loaded, RouteRule, Token, Workspace, load, parse_routes
+from herdr.config import (
+    Config,
+    ConfigError,
+    Loaded,
+    RouteRule,
+    Token,
+    Workspace,
+    load,
+    parse_routes,
+    render,
+)
+from herdr.config.routes import RouteContext
 from herdr.errors import StartupError
 
 MINIMAL = """\
@@ -315,6 +326,44 @@ def test_match_takes_globs_scalars_and_lists() -> None:
     text = "{source: claude-code/*, data.level: [error, 3, true], attr.x: y, task: 7, data.a.b: 0.5}"
     rule = read(f"routes: [{{event: '*', target: t, match: {text}}}]").config.routes[0]
     assert rule.match == match
+
+
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [
+        ("none", "none"),
+        ("{graph: true}", RouteContext(graph=True)),
+        ("{session_tokens: 64}", RouteContext(64)),
+        ("{session_tokens: 1000000, graph: true}", RouteContext(1_000_000, True)),
+    ],
+)
+def test_a_rule_says_what_comes_beside_its_events(text: str, context: object) -> None:
+    loaded = read(f"routes: [{{event: '*', target: t, context: {text}}}]")
+    assert loaded.config.routes[0].context == context
+    again = read(render(loaded))
+    assert again.config.routes == loaded.config.routes
+    origins = read(f"routes:\n- event: '*'\n  target: t\n  context: {text}").origins
+    assert origins["routes[0].context"] == "herdr.yaml:4:12"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "non",
+            "routes[0].context: got the text 'non', expected none, or a mapping with session_tokens (64 to",
+        ),
+        ("{}", "routes[0].context: it asks for nothing; give session_tokens"),
+        ("{graph: false}", "routes[0].context: it asks for nothing; give session_tokens"),
+        ("{graf: true, graph: true}", "routes[0].context.graf: unknown key; did you mean graph?"),
+        ("{graph: yes}", "routes[0].context.graph: got the text 'yes', expected true or false"),
+        ("{session_tokens: 1000001}", "routes[0].context.session_tokens: got the number 1000001, expected a"),
+        ("[graph]", "routes[0].context: got a list, expected none, or a mapping with"),
+    ],
+)
+def test_a_context_that_is_none_is_told(text: str, said: str) -> None:
+    (only,) = problems(f"routes: [{{event: '*', target: t, context: {text}}}]")
+    assert only.partition(": ")[2].startswith(said), only
 
 
 def test_tokens_come_with_their_secret() -> None:

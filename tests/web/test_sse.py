@@ -15,6 +15,7 @@ from herdr.event import Delivery, Draft, Event, Lane, Positions, corrupt_event, 
 from herdr.web.sse import (
     event_json,
     gap_block,
+    item_json,
     keep_alive,
     page_block,
     start_block,
@@ -102,6 +103,19 @@ def test_a_corrupt_event_shows_no_payload_in_any_form(form: str) -> None:
     assert (shown["seq"], shown["type"]) == (9, "herdr.corrupt")
     assert "checksum" in shown["detail"]
     assert "data" not in shown
+
+
+@pytest.mark.parametrize("form", ["full", "summary", "ref"])
+def test_context_stands_beside_the_event_in_every_form(form: str) -> None:
+    event = make_event(subject="a.py", session="s")
+    (plain,) = page_of(event, form=form).items
+    said = {"graph": {"text": "def f():\n  \u2028", "ref": "r"}}
+    with_context = plain._replace(context=msgspec.json.encode(said))
+    shown = json.loads(item_json(plain, EPOCH))
+    assert "context" not in shown
+    assert json.loads(item_json(with_context, EPOCH)) == {**shown, "context": said}
+    (block,) = read(page_block(Page([with_context], (1, 1, 1), True), EPOCH))
+    assert json.loads(block.data) == {**shown, "context": said}
 
 
 @given(JSON_VALUES, SPACED, st.sampled_from(["full", "summary", "ref"]))

@@ -57,12 +57,13 @@ class Bindings:
 
     def _super(self, path: str, outline: Outline, scope: int, parts: Sequence[str]) -> Meaning:
         own = self.own_type(path, outline, scope)
+        runs = dialect(outline.language).super_call
         if len(parts) > 1:
             meaning = self._types.above(own, parts[1])
-        elif dialect(outline.language).super_is_method:
+        elif runs == "method":
             meaning = self._types.above(own, outline.symbols[scope].name) if scope >= 0 else UNKNOWN
         else:
-            meaning = self._types.first_base(own)
+            meaning = self._types.first_base(own) if runs == "base" else OUTSIDE
         for part in parts[2:]:
             meaning = self.member(meaning, part)
         return meaning

@@ -2,7 +2,7 @@
 
 import builtins
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 NO_NAMES: frozenset[str] = frozenset()
 
@@ -32,8 +32,8 @@ class Dialect(NamedTuple):
     """Whether a parameter's type stands before its name."""
     values_apart: bool = False
     """Whether a field and a method of one name do not hide each other."""
-    super_is_method: bool = False
-    """Whether `super()` calls the method of the same name, not the constructor."""
+    super_call: Literal["base", "method", "builtin"] = "base"
+    """What a call of `super` itself runs: the base's constructor, its method of the same name, or neither."""
     separator: str = "."
     """Between the parts of a module's name."""
     initialisers: frozenset[str] = NO_NAMES
@@ -51,6 +51,7 @@ _SCRIPT = Dialect(family="javascript", separator="/", initialisers=frozenset({"c
 DIALECTS = MappingProxyType(
     {
         "python": Dialect(
+            super_call="builtin",
             stars_override=True,
             binds_first=True,
             initialisers=frozenset({"__init__", "__new__"}),
@@ -88,7 +89,7 @@ DIALECTS = MappingProxyType(
         "ruby": Dialect(
             implicit_self=True,
             includes=True,
-            super_is_method=True,
+            super_call="method",
             separator="/",
             initialisers=frozenset({"initialize"}),
             makers=frozenset({"new"}),

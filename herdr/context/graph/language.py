@@ -83,7 +83,7 @@ def first_line(node: Node) -> str:
 def one_line(node: Node, end: int, start: int = 0) -> str:
     """Return the bytes from `start` to `end` of a node as one line of at most SIGNATURE_MAX characters."""
     head = (node.text or b"")[start : min(end, start + 8 * SIGNATURE_MAX)].decode(errors="replace")
-    text = _SPACE.sub(" ", head).strip().rstrip("{:=;").rstrip()
+    text = _SPACE.sub(" ", head).strip().rstrip("{:=; ")
     return text if len(text) <= SIGNATURE_MAX else f"{text[: SIGNATURE_MAX - 1]}…"
 
 
@@ -147,6 +147,8 @@ class Language(NamedTuple):
     """What a file with this ending may be written in as well, and what tells it from its bytes (`.h`)."""
     self_names: frozenset[str] = frozenset({"self", "cls", "this"})
     """Receivers that mean the object or class that the calling method belongs to."""
+    annotated: bool = False
+    """Whether annotations are a definition's first part, so that it stands where its name does."""
     self_name: Callable[[Node], str] = lambda _node: ""
     """What a method calls its own object where it chooses the name itself (Go); its calls then say `self`."""
     package_scope: bool = False

@@ -22,6 +22,7 @@ class _Definition(NamedTuple):
     node: Node
     name: str
     kind: Kind
+    line: int
 
 
 class _Called(NamedTuple):
@@ -85,7 +86,9 @@ class Reader:
                 node = nodes[0]
                 kind = self._language.refine(capture.removeprefix(_PREFIX), node)  # type: ignore[arg-type]
                 if kind is not None:
-                    yield _Definition(node.start_byte, node.end_byte, node, name, kind)
+                    at = captures["name"][0] if self._language.annotated else node
+                    line = at.start_point.row + 1
+                    yield _Definition(node.start_byte, node.end_byte, node, name, kind, line)
 
     def _called(self, pattern: int, captures: dict[str, list[Node]]) -> Iterator[_Called]:
         node = captures["name"][0]
@@ -104,7 +107,7 @@ class Reader:
             yield Symbol(
                 found.name,
                 kind,
-                node.start_point.row + 1,
+                found.line,
                 node.end_point.row + (node.end_point.column > 0),  # some end behind their line's end
                 language.signature(node),
                 parent,

@@ -93,6 +93,10 @@ class Watcher:
         self.hint(paths)
         await verified
 
+    async def head(self) -> Head:
+        """Return the branch and commit that the work tree is at."""
+        return await self._tree.head()
+
     @property
     def verified_at(self) -> float:
         """Monotonic seconds of the last look at everything."""

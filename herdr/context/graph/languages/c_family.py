@@ -111,7 +111,7 @@ def file_scope(node: Node) -> str | None:
         if above is None or not (above.type.startswith("preproc_") or above.type in _AROUND_DECLARATIONS):
             break
         above = above.parent
-    if above is None or above.type == "ERROR" and above.parent is not None:
+    if above is None or above.type == "ERROR" and above.parent and above.parent.parent:
         return None
     return above.type if above.type in ("translation_unit", "declaration_list", "ERROR") else None
 

@@ -22,9 +22,19 @@ _ALONE = re.compile(
     + _COMMENTS + rb"[A-Za-z_#~])",
     re.MULTILINE,
 )  # fmt: skip
-_ONLY_ONE = re.compile(rb"\b(?:struct|union|class)\s+\w+\s*\{\s*(" + _CAPS + rb")(?=\s*\})")
+_BEHIND = re.compile(
+    rb"(?<=[\w)\]>])[ \t\n]+([A-Z][A-Z0-9_]*?(?:LOCK|GUARDED_BY|REQUIRE|EXCLUDE|ACQUIRE|RELEASE|ATTR|NOEXCEPT|OVERRIDE"
+    rb"|FINAL|UNUSED|NONNULL|NORETURN|PRINTF|FORMAT|DEPRECATED|NOTHROW|LIFETIME|CAPABILITY|MUST_USE)[A-Z0-9_]*(?:"
+    + _ARGUMENTS + rb")?)(?=\s*(?:[;{=]|(?:const|override|noexcept)\b))"
+)  # fmt: skip
+_LAST = re.compile(
+    rb"(?:;[ \t]*(?:/\*[^\n]*|//[^\n]*)?\s*\n|\b(?:struct|union|class)\s+\w+\s*\{)\s*(" + _CAPS + rb")(?=\s*\})"
+)
+_LONG_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE)
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _LINKAGE = re.compile(
-    rb"(#[ \t]*if[^\n]{0,200}__cplusplus[^\n]*\n\s*)(extern[ \t]*\"C(?:\+\+)?\"[ \t\n]*\{|\})(?=[ \t]*(?:\n|/|;))"
+    rb"(#[ \t]*if[^\n]{0,200}__cplusplus[^\n]*\n\s*)"
+    rb"(extern[ \t]*\"C\"[ \t\n]*\{(?=[^\n]*\n\s*#[ \t]*(?:endif|else))|\}(?=[ \t]*(?:\n|/|;)))"
 )
 _BEFORE_TAG = re.compile(
     rb"\b(class|struct|union|enum class|enum)([ \t]+(?:alignas" + _ARGUMENTS + rb"|" + _CAPS + rb"(?:"
@@ -50,8 +60,10 @@ def without_macros(source: bytes) -> bytes:
     """Return the source with the macros blanked that would make its grammar lose its way."""
     source = _BEFORE_TAG.sub(lambda m: m[1] + b" " * (len(m[0]) - len(m[1])), source)
     source = _LINKAGE.sub(lambda m: m[1] + _blank(m[2]), source)
-    source = _ONLY_ONE.sub(lambda m: m[0][: -len(m[1])] + _blank(m[1]), source)
+    source = _LONG_DEFINE.sub(lambda m: _COMMENT.sub(lambda c: b" " * len(c[0]), m[0]), source)
     source = _ALONE.sub(lambda m: _blank(m[0]), source)
+    source = _LAST.sub(lambda m: m[0][: -len(m[1])] + _blank(m[1]), source)
+    source = _BEHIND.sub(lambda m: _blank(m[0]), source)
     source = _KERNEL.sub(lambda m: _blank(m[0]), source)
     return _HEAD.sub(_plain_head, source)
 

@@ -169,5 +169,6 @@ LANGUAGE = Language(
     bases=bases,
     exported=exported,
     refine=refine,
+    annotated=True,
     package_scope=True,
 )

@@ -1,7 +1,10 @@
 """The tables of a graph's file. What is in it can be worked out again, so another form begins it anew."""
 
+import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 APPLICATION_ID = 0x48524747  # "HRGG"; https://www.sqlite.org/pragma.html#pragma_application_id
 
@@ -66,11 +69,45 @@ def open_graph(path: Path, form: str) -> sqlite3.Connection:
         db.close()
     except sqlite3.DatabaseError:
         pass  # damaged, or no database: nothing in it is worth more than an index run
-    for end in ("", "-wal", "-shm"):
-        path.with_name(path.name + end).unlink(missing_ok=True)
+    _remove(path)
     db = _connect(path)
     db.executescript(f"BEGIN; {SCHEMA} INSERT INTO meta VALUES ('form', '{form}'); COMMIT;")
     return db
+
+
+def adopt(seed: Path, path: Path, form: str) -> bool:
+    """Put a graph from a snapshot in the place of the workspace's own; False when it is not to be trusted.
+
+    It was written by this program's like, or says so: nothing of it is used unless it is whole, has exactly our
+    tables, and was made by the same parsers.
+    """
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(seed))}?mode=ro", uri=True)) as db:
+            db.execute("PRAGMA trusted_schema = OFF")
+            whole = db.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+            if not whole or _form(db) != form or _tables(db) != _own_tables():
+                return False
+    except sqlite3.DatabaseError:
+        return False
+    _remove(path)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.replace(seed, path)
+    return True
+
+
+def _own_tables() -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return _tables(db)
+
+
+def _tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    return db.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+
+def _remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
