@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from prometheus_client.core import Metric
@@ -37,6 +37,7 @@ from herdr.bus.tail import Tail
 from herdr.bus.targets import Targets
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
+from herdr.errors import HerdrError, StartupError
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
 from herdr.locking.desk import Counts, Desk
@@ -49,12 +50,17 @@ from herdr.pool.prewarm import prewarm
 from herdr.pool.upstream import client_session
 from herdr.pooling import api_keys, build_pool, read_prompts
 from herdr.recording import Recording
+from herdr.sharing.graphs import Graphs
+from herdr.sharing.shared import GRAPHS_FOLDER, MIB, build_graphs, shared_context
+from herdr.sharing.snapshots import Snapshots
 from herdr.storage.retention import Retention
+from herdr.storage.sqlite.context.store import ContextStore
 from herdr.storage.sqlite.folder import LOCK_NAME
 from herdr.storage.sqlite.log import SqliteLog
 from herdr.watching import SOURCE as WATCHER
 from herdr.watching import Watching
 from herdr.web.auth import Access, make_token
+from herdr.web.context_routes import context_endpoints
 from herdr.web.guard import Guard
 from herdr.web.health import Health
 from herdr.web.lock_numbers import lock_health, lock_metrics
@@ -65,6 +71,7 @@ from herdr.web.routes import endpoints, websockets
 from herdr.web.streams import Streams
 from herdr.web.surface import Endpoint, Front, build_methods, not_found, starlette_routes
 
+CONTEXT_NAME = "context.db"  # beside the log
 LOG_ENDS = ("", "-wal", "-shm")  # what SQLite calls the files of one database
 
 
@@ -87,8 +94,12 @@ async def gateway(
     peers_allowed: frozenset[str] | None = None,
     warnings: tuple[str, ...] = (),
     environ: Mapping[str, str] = MappingProxyType({}),
+    snapshot: Path | None = None,
+    read_only: bool = False,
 ) -> AsyncIterator[Gateway]:
     """Open everything in order, and close it in the opposite one; raises StartupError.
+
+    `snapshot`: what the first workspace's graph begins with. `read_only`: keep nothing that is said or stored.
 
     `environ` has the keys of the backends.
     `peers_allowed`: the only addresses that are answered while there are no tokens (None: all).
@@ -108,12 +119,17 @@ async def gateway(
         closing.callback(streams.stop)
         streams.start()
         watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
+        graphs = build_graphs(path.parent, config.context, clock, bus, WATCHER)
+        closing.push_async_callback(graphs.stop)
         naming = Naming(watching.paths)
         unlocked = UnlockedWrites(held.table.find, naming.plain, bus.publisher, clock, WATCHER)
         closing.push_async_callback(unlocked.stop)
         unlocked.start()
         bus.publisher.tell_changes(unlocked.reported)
+        bus.publisher.tell_changes(graphs.reported)
         watching.tell_changes(unlocked.saw)
+        watching.tell_changes(graphs.saw)
+        watching.tell_workspaces(graphs.followed, graphs.left)
         held.tell_grants(watching.look_at)
         closing.push_async_callback(watching.stop)
         watching.start(config.workspaces, await log.load("workspace"))
@@ -131,13 +147,35 @@ async def gateway(
         pool.start()
         prewarming = asyncio.create_task(prewarm(pool, prompts), name="prewarm")
         closing.callback(prewarming.cancel)
+        store = await open_context(path, config.context, config.bus.durability, clock)
+        closing.push_async_callback(store.close)
+        shared = await closing.enter_async_context(
+            shared_context(store, graphs, config.context, bus, clock, path.parent, read_only=read_only)
+        )
+        if snapshot is not None:
+            await load_snapshot(shared.snapshots, graphs, snapshot)
         health = build_health(
             bus, path, streams, watching, ModelNumbers(pool, recording), desk.counts, clock, warnings
         )
         models_listed = model_endpoints(pool, recording, streams, clock, new_id)
         locks_listed = lock_endpoints(desk, Register(held, names), streams)
+        shared_listed = context_endpoints(
+            graphs,
+            shared.pictures,
+            shared.sessions,
+            shared.shelf,
+            shared.snapshots,
+            config.bus.data_max_bytes,
+        )
         app = build_front(
-            bus, streams, health, watching, [*models_listed, *locks_listed], desk, config, peers_allowed
+            bus,
+            streams,
+            health,
+            watching,
+            [*models_listed, *locks_listed, *shared_listed],
+            desk,
+            config,
+            peers_allowed,
         )
         yield Gateway(app, bus, streams, watching, health)
 
@@ -163,8 +201,9 @@ async def with_local_model(
 
 def own_files(log: Path) -> list[Path]:
     """Return the files that the gateway writes in its data folder."""
-    others = (LOCK_NAME, SLOTS_FOLDER)
-    return [*(log.with_name(log.name + end) for end in LOG_ENDS), *map(log.with_name, others)]
+    others = (LOCK_NAME, SLOTS_FOLDER, GRAPHS_FOLDER)
+    databases = (log.name, CONTEXT_NAME)
+    return [log.with_name(name) for name in (*(f"{d}{end}" for d in databases for end in LOG_ENDS), *others)]
 
 
 async def open_log(section: settings.BusSection, clock: Clock) -> SqliteLog:
@@ -177,6 +216,31 @@ async def open_log(section: settings.BusSection, clock: Clock) -> SqliteLog:
         retention=Retention(kept.max_age_s, kept.max_events, kept.max_bytes),
         new_epoch=new_epoch,
     )
+
+
+async def open_context(
+    path: Path, section: settings.ContextSection, durability: Literal["full", "os"], clock: Clock
+) -> ContextStore:
+    """Open the context's file beside the log."""
+    return await ContextStore.open(
+        path.with_name(CONTEXT_NAME),
+        clock=clock,
+        artifact_bytes=section.artifact_cache_size * MIB,
+        durability=durability,
+    )
+
+
+async def load_snapshot(snapshots: Snapshots, graphs: Graphs, file: Path) -> None:
+    """Begin the first workspace's graph with a snapshot; raises StartupError."""
+    names = graphs.names()
+    if not names:
+        raise StartupError("a snapshot needs a workspace: name its folder with --workspace PATH")
+    try:
+        await snapshots.load_file(names[0], file)
+    except OSError as error:
+        raise StartupError(f"the snapshot {file} cannot be read: {error.strerror}") from error
+    except HerdrError as error:
+        raise StartupError(f"the snapshot {file}: {error.detail}") from error
 
 
 async def build_bus(

@@ -132,6 +132,7 @@ class Pages:
         reached_head = not events or events[-1].seq >= head
         items = []
         expired = 0
+        wants_context = False
         for event, after in arrange(events, start, reached_head):
             wanted, delivery = chooser.wants(event)
             if not wanted:
@@ -144,11 +145,13 @@ class Pages:
             ):
                 expired += 1
                 continue
+            if delivery is not None and delivery.context is not None:
+                wants_context = True
             items.append(Item(event, after, delivery))
         end = page_end(events, start)
         if reached_head:
             end = (max(end[0], head), max(end[1], head), max(end[2], head))
-        return Page(items, end, reached_head, expired)
+        return Page(items, end, reached_head, expired, wants_context)
 
     def _is_over(self, event: Event, timeout_ms: int) -> bool:
         """Judge the age by the monotonic clock where the commit was seen, by the wall clock after a restart."""

@@ -42,7 +42,7 @@ class Intake:
     ) -> None:
         """`find_id` tells the `seq` of an event that was committed lately (else None or 0)."""
         self.table = RoutingTable()
-        self.on_change: OnChange | None = None
+        self.on_change: list[OnChange] = []
         """Told of every change that a tool reports, before anything holds it back or drops it."""
         self.dropped: Counter[str] = Counter()
         """Events not stored, by reason."""
@@ -66,8 +66,8 @@ class Intake:
         routing = self.table.route(Subject(draft, source, class_, tags), wish)
         changes = makes_version(draft)
         hash_ = content_hash(draft) if changes else None
-        if changes and self.on_change is not None:
-            self.on_change(draft, source, hash_)
+        for tell in self.on_change if changes else ():
+            tell(draft, source, hash_)
         event_id = self._new_id() if draft.id is UNSET else draft.id
         debounced = routing.lane is not Lane.P0 and self._is_debounced(draft)
         # What is in the log already goes straight on, to be answered `duplicate`: a retry is not a new event

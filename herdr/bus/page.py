@@ -39,7 +39,14 @@ class Page:
 
     __slots__ = ("encodings", "end", "expired", "items", "reached_head", "wants_context")
 
-    def __init__(self, items: list[Item], end: Positions, reached_head: bool, expired: int = 0) -> None:
+    def __init__(
+        self,
+        items: list[Item],
+        end: Positions,
+        reached_head: bool,
+        expired: int = 0,
+        wants_context: bool = False,
+    ) -> None:
         self.items = items
         self.end = end
         self.reached_head = reached_head

@@ -114,8 +114,8 @@ class Publisher:
         self._intake.table = table
 
     def tell_changes(self, listener: OnChange) -> None:
-        """Tell the listener of every change that a tool reports, at once when it comes in."""
-        self._intake.on_change = listener
+        """Tell the listener, too, of every change that a tool reports, at once when it comes in."""
+        self._intake.on_change.append(listener)
 
     @property
     def dropped(self) -> Mapping[str, int]:

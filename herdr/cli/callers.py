@@ -6,7 +6,7 @@ from typing import Any
 
 from herdr.cli import symbols
 from herdr.cli.client import add_connection, gateway_of
-from herdr.cli.listing import cell, cells, number, print_rows
+from herdr.cli.listing import cell, cells, many, number, print_rows
 from herdr.cli.project import ANSWER_S, add_workspace, address, whole, workspace_of
 from herdr.cli.terminal import note, print_json, print_line
 
@@ -86,4 +86,4 @@ def resolved(call: Mapping[str, Any]) -> str:
     resolution, candidates = cell(call.get("resolution")), call.get("candidates")
     if resolution != "name" or not candidates:
         return resolution
-    return f"name, {number(candidates)} candidate{'' if candidates == 1 else 's'}"
+    return f"name, {many(candidates, 'candidate')}"

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from herdr.cli.client import Gateway, add_connection, gateway_of
-from herdr.cli.listing import cells, cut, number, print_rows, size, width_of
+from herdr.cli.listing import cells, cut, many, number, print_rows, size, width_of
 from herdr.cli.project import ANSWER_S, address, workspace_of
-from herdr.cli.terminal import counted, plain, print_json, print_line
+from herdr.cli.terminal import plain, print_json, print_line
 from herdr.clock import SystemClock
 from herdr.errors import HerdrError
 
@@ -95,9 +95,7 @@ class Bar:
     def show(self, progress: Mapping[str, Any]) -> None:
         """Draw how far it is."""
         if self._live:
-            columns = width_of(sys.stderr.fileno())
-            line = bar_line(progress)
-            sys.stderr.write(_ERASE + (line if columns is None else cut(line, columns - 1)))
+            sys.stderr.write(_ERASE + cut(bar_line(progress), width_of(sys.stderr) - 1))
             sys.stderr.flush()
 
     def clear(self) -> None:
@@ -121,7 +119,7 @@ def describe(manifest: Mapping[str, Any], took_s: float, rate: float | None) -> 
     """Yield the lines that say what was indexed, without tables."""
     graph = manifest.get("graph") or {}
     speed = f" ({number(rate)} files/s)" if rate else ""
-    yield f"{manifest.get('workspace')}: {counted(graph.get('files') or 0, 'file')} in {took_s:.1f} s{speed}"
+    yield f"{manifest.get('workspace')}: {many(graph.get('files'), 'file')} in {took_s:.1f} s{speed}"
     found = ("parsed", "symbols", "calls", "imports")
     yield "  " + ", ".join(f"{number(graph.get(name))} {name}" for name in found)
 

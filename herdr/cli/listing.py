@@ -5,11 +5,11 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TextIO
 
 from herdr.cli.terminal import plain, print_line, table_lines
 
-COLUMNS_MIN = 20  # below that nothing is cut: no line would be left
+COLUMNS_DEFAULT = 80
 _WIDE = "WF"
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
 _TAB = 4
@@ -23,18 +23,20 @@ def print_text(text: str) -> None:
 
 def print_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; at a terminal its lines are cut to the width of it."""
-    columns = width_of(sys.stdout.fileno()) if sys.stdout.isatty() else None
+    columns = width_of(sys.stdout) if sys.stdout.isatty() else None
     for line in table_lines(header, rows):
         print_line(line if columns is None else cut(line, columns))
 
 
-def width_of(descriptor: int) -> int | None:
-    """Return the columns of a terminal; None when it does not say, or says less than a line needs."""
+def width_of(stream: TextIO) -> int:
+    """Return the columns of the terminal that a stream goes to: those of COLUMNS first, 80 where nothing says."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isascii() and said.isdigit() and int(said) > 0:
+        return int(said)
     try:
-        columns = os.get_terminal_size(descriptor).columns
+        return os.get_terminal_size(stream.fileno()).columns or COLUMNS_DEFAULT
     except OSError:
-        return None
-    return columns if columns >= COLUMNS_MIN else None
+        return COLUMNS_DEFAULT
 
 
 def cut(line: str, columns: int) -> str:
@@ -84,6 +86,11 @@ def moment(time: object) -> str:
 def number(value: object) -> str:
     """Return a count with separators: `2,818`."""
     return f"{value:,.0f}" if isinstance(value, int | float) else "-"
+
+
+def many(value: object, noun: str) -> str:
+    """Return a count with its noun: `1 file`, `2,818 files`."""
+    return f"{number(value)} {noun}" if value == 1 else f"{number(value)} {noun}s"
 
 
 def one_line(text: str) -> str:

@@ -3,7 +3,7 @@
 import argparse
 
 from herdr.cli.client import add_connection, gateway_of
-from herdr.cli.listing import number, print_text
+from herdr.cli.listing import many, print_text
 from herdr.cli.project import ANSWER_S, address, paths_of, whole
 from herdr.cli.terminal import note, print_json
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print_text(str(found.get("text") or ""))
     note(
-        f"{number(found.get('tokens'))} tokens ({found.get('tokenizer')}): {number(found.get('symbols'))} symbols in "
-        f"{number(found.get('files'))} files of {workspace}"
+        f"{many(found.get('tokens'), 'token')} ({found.get('tokenizer')}): {many(found.get('symbols'), 'symbol')} in "
+        f"{many(found.get('files'), 'file')} of {workspace}"
     )
     return 0

@@ -8,6 +8,8 @@ import os
 import signal
 import socket
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,14 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--slots", type=int, metavar="N", help="slots of that model (default 4)")
     parser.add_argument("--context", type=int, metavar="N", help="tokens in each slot (default 8192)")
     parser.add_argument(
+        "--ci",
+        action="store_true",
+        help="for CI: keep nothing that is said or stored, and remove the data folder at the end",
+    )
+    parser.add_argument(
+        "--snapshot", type=Path, metavar="FILE", help="begin the project graph with this snapshot"
+    )
+    parser.add_argument(
         "--log-format", choices=["text", "json"], help="default: text on a terminal, else json"
     )
     parser.set_defaults(run=run)
@@ -62,6 +72,23 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code."""
     set_up_logging(args.log_format)
+    with _data_folder(args):
+        _run(args)
+    return 0
+
+
+@contextlib.contextmanager
+def _data_folder(args: argparse.Namespace) -> Iterator[None]:
+    """For CI without --data, use a folder that is removed at the end."""
+    if not args.ci or args.data is not None:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="herdr-ci-", ignore_cleanup_errors=True) as folder:
+        args.data = Path(folder)
+        yield
+
+
+def _run(args: argparse.Namespace) -> None:
     loaded = load(args.config, os.environ, _flags(args))
     peers = check_exposure(loaded.config)
     for hint in advice(loaded.config):  # in the log only: /healthz is public
@@ -69,7 +96,6 @@ def run(args: argparse.Namespace) -> int:
     tune_process()
     with contextlib.suppress(asyncio.CancelledError):  # told to stop while it was starting
         uvloop.run(_serve(loaded.config, loaded.path, args, peers))
-    return 0
 
 
 def _flags(args: argparse.Namespace) -> dict[str, object]:
@@ -80,8 +106,14 @@ def _flags(args: argparse.Namespace) -> dict[str, object]:
         "models.local.model": None if args.model is None else str(args.model),
         "models.local.slots": args.slots,
         "models.local.context": args.context,
-        "workspaces+": [{"path": str(path)} for path in args.workspace] or None,
+        "workspaces+": [{"path": str(path)} for path in _workspaces(args)] or None,
+        "models.audit": "metadata" if args.ci else None,
     }
+
+
+def _workspaces(args: argparse.Namespace) -> list[Path]:
+    """Return the folders to watch; a snapshot without any is of the current one."""
+    return args.workspace or ([Path.cwd()] if args.snapshot is not None and args.config is None else [])
 
 
 def check_exposure(config: Config) -> frozenset[str] | None:
@@ -129,7 +161,15 @@ async def _serve(
     warnings = _warnings(config, peers)
     _end_on_signals()
     clock = SystemClock()
-    async with gateway(config, clock, peers_allowed=peers, warnings=warnings, environ=os.environ) as parts:
+    async with gateway(
+        config,
+        clock,
+        peers_allowed=peers,
+        warnings=warnings,
+        environ=os.environ,
+        snapshot=args.snapshot,
+        read_only=args.ci,
+    ) as parts:
         # After the data folder: who starts a second gateway should hear of that one first
         with listen(config.server.host, config.server.port) as listener:
             deadlines = Deadlines(config.server.header_timeout_s, config.server.body_timeout_s)

@@ -1,13 +1,14 @@
 """`herdr session`: conversations that all tools share: what they have come to, and what was said."""
 
 import argparse
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from herdr.cli.client import Gateway, add_connection, gateway_of, part_of
-from herdr.cli.listing import cell, cells, moment, number, one_line, print_rows, print_text
+from herdr.cli.listing import cell, cells, many, moment, number, one_line, print_rows, print_text
 from herdr.cli.project import ANSWER_S, whole
-from herdr.cli.terminal import counted, note, print_json
+from herdr.cli.terminal import note, print_json
 
 _EPILOG = """\
 examples:
@@ -18,6 +19,7 @@ examples:
 """
 TOKENS_DEFAULT, TOKENS_MIN, TOKENS_MAX = 2048, 64, 1_000_000  # as the gateway has them
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1000
+SAID_MAX = 2000  # characters of one message; --json has all
 _SESSIONS = ("session", "workspace", "messages", "updated", "sources")
 _MESSAGES = ("seq", "time", "role", "source", "content")
 
@@ -122,7 +124,7 @@ def _show(window: Mapping[str, Any], as_json: bool) -> None:
     tokens, full, saved = (number(window.get(name)) for name in ("tokens", "full_tokens", "saved_tokens"))
     note(
         f"{tokens} tokens ({window.get('tokenizer')}) of {full}, {saved} saved: "
-        f"{counted(window.get('messages') or 0, 'message')}, summary by {window.get('summariser')}"
+        f"{many(window.get('messages'), 'message')}, summary by {window.get('summariser')}"
     )
 
 
@@ -140,6 +142,7 @@ def _messages(gateway: Gateway, args: argparse.Namespace) -> None:
 
 def _message(message: Mapping[str, Any]) -> list[str]:
     said = one_line(content_of(message.get("content") or message.get("text")))
+    said = said if len(said) <= SAID_MAX else said[:SAID_MAX] + "…"
     return [*cells(message, "seq"), moment(message.get("time")), *cells(message, "role", "source"), said]
 
 
@@ -152,7 +155,7 @@ def content_of(content: object) -> str:
 
 def _block(block: Mapping[str, Any]) -> str:
     if block.get("type") == "tool_use":
-        return f"[{block.get('name')} {cell(block.get('input'))}]"
+        return f"[{block.get('name')} {json.dumps(block.get('input'), ensure_ascii=False)}]"
     return content_of(block.get("text") or block.get("content"))
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from herdr.cli.client import Gateway, add_connection, gateway_of, part_of, with_query
 from herdr.cli.files import write_whole
-from herdr.cli.listing import number, size
+from herdr.cli.listing import many, number, size
 from herdr.cli.project import add_workspace, workspace_of
-from herdr.cli.terminal import counted, print_json, print_line
+from herdr.cli.terminal import print_json, print_line
 
 _EPILOG = """\
 examples:
@@ -79,7 +79,7 @@ def _import(gateway: Gateway, workspace: str, args: argparse.Namespace) -> None:
         print_json(found)
         return
     print_line(
-        f"{workspace}: {counted(found.get('files') or 0, 'file')}, {number(found.get('reused'))} as in the snapshot, "
+        f"{workspace}: {many(found.get('files'), 'file')}, {number(found.get('reused'))} as in the snapshot, "
         f"{number(found.get('parsed'))} parsed"
     )
     brought = ("artifacts", "decisions", "sessions")

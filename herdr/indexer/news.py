@@ -14,7 +14,9 @@ from herdr.context.graph.project import Project
 FILES_SAID = 100  # of one event; a branch switch is told by its counts
 SIGNATURES_SAID = 50
 CALLERS_SAID = 20  # files that call one changed function; who needs all asks for the callers
-OUTLINES_KEPT = 2_000  # earlier outlines, until their update is over: 20 MiB. Beyond it only files are counted
+OUTLINES_KEPT = (
+    2_000  # earlier outlines, until their update is over: 20 MiB. Beyond it only files are counted
+)
 
 _decode = msgspec.msgpack.Decoder(Outline).decode
 

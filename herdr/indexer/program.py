@@ -121,11 +121,14 @@ class Program:
 
     def _open_graph(self, workspace: str, root: str, file: str, seed: str | None = None) -> None:
         """Open a workspace's graph; `seed`: the graph of a snapshot, which takes its place if it can be used."""
+
         def tell(note: str, body: Any) -> None:
             self._send(encode_frame(Answer(note=note, workspace=workspace, body=body)))
 
         if seed is not None and not adopt(Path(seed), Path(file), self._form):
-            _log.warning("the snapshot's graph was made by other parsers or is damaged; files are parsed anew")
+            _log.warning(
+                "the snapshot's graph was made by other parsers or is damaged; files are parsed anew"
+            )
         store = GraphStore(Path(file), self._form)
         index = Index(root, store, self._pool, tell, self._clock)
         task = asyncio.create_task(index.run(), name=f"index {workspace}")

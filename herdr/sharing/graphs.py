@@ -45,13 +45,19 @@ class Graph:
 class Graphs:
     """All graphs. Freshness is kept here: an answer knows every change that was reported before it was asked."""
 
-    def __init__(self, folder: Path, ttl_s: float, clock: Clock, announce: Announce) -> None:
-        """`folder` gets the files; `ttl_s`: how old the last look at everything may be, in seconds."""
+    def __init__(
+        self, folder: Path, ttl_s: float, clock: Clock, announce: Announce, watcher_source: str
+    ) -> None:
+        """`folder` gets the files; `ttl_s`: how old the last look at everything may be, in seconds.
+
+        `watcher_source`: the source of what the watchers publish, which need not be looked at again.
+        """
         self.child = IndexerChild(self._began, self._heard)
         self._folder = folder
         self._ttl_s = ttl_s
         self._clock = clock
         self._announce = announce
+        self._watcher_source = watcher_source
         self._graphs: dict[str, Graph] = {}
 
     def start(self) -> None:
@@ -98,7 +104,12 @@ class Graphs:
     def reported(self, draft: Draft, source: str, hash_: str | None) -> None:
         """Hear of a change that a tool reports, when it comes in and before any window holds it."""
         graph = self._graphs.get(draft.workspace)
-        if graph is None or draft.subject is None or not _is_within(draft.subject):
+        if (
+            graph is None
+            or draft.subject is None
+            or source == self._watcher_source
+            or not _is_within(draft.subject)
+        ):
             return
         if len(graph.dirty) < DIRTY_MAX:
             graph.dirty.add(draft.subject)

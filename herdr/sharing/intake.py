@@ -57,7 +57,9 @@ class Intake:
             return
         self._end_session()
         if kind == "artifact":
-            self._take_artifact(msgspec.convert(body["about"], Artifact), msgspec.convert(body["content"], bytes))
+            self._take_artifact(
+                msgspec.convert(body["about"], Artifact), msgspec.convert(body["content"], bytes)
+            )
         elif kind == "decisions":
             self._take_decisions(body)
         elif kind == "session":

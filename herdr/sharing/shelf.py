@@ -3,8 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -13,11 +12,11 @@ from herdr.context.artifacts import COUNT_MAX, Artifact, Artifacts, Draft, Gone,
 from herdr.context.redact import redact
 from herdr.context.shown import told_artifact
 from herdr.errors import HerdrError, NotFound
+from herdr.sharing.graphs import Announce
 
 LOOK_S = 60.0  # between looks for artifacts whose time is over when none is known to end sooner
 READ_ONLY = "this gateway runs for CI and keeps nothing; store it with the gateway that you work with"
 
-Announce = Callable[[str, Any, str, str | None], None]
 
 _log = logging.getLogger("herdr.context")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,8 +10,17 @@ import msgspec
 
 from herdr import __version__
 from herdr.clock import Clock, rfc3339
-from herdr.context.snapshot import PART, Head, Kind, Record, SnapshotDamaged, read_head, read_records, write_records
-from herdr.sharing.graphs import Graphs
+from herdr.context.snapshot import (
+    PART,
+    Head,
+    Kind,
+    Record,
+    SnapshotDamaged,
+    read_head,
+    read_records,
+    write_records,
+)
+from herdr.sharing.graphs import Announce, Graphs
 from herdr.sharing.intake import Intake
 from herdr.sharing.sessions import Sessions
 from herdr.sharing.shelf import ArtifactShelf
@@ -29,7 +38,7 @@ class Snapshots:
         sessions: Sessions,
         folder: Path,
         clock: Clock,
-        announce: Callable[[str, Any, str, str | None], None],
+        announce: Announce,
     ) -> None:
         self._graphs = graphs
         self._shelf = shelf
@@ -103,6 +112,15 @@ class Snapshots:
             file.unlink(missing_ok=True)
             graph.unlink(missing_ok=True)
 
+    async def load_file(self, workspace: str, file: Path) -> dict[str, Any]:
+        """Verify and import a snapshot that lies on the disk, and stays there; raises InvalidInput, OSError."""
+        graph, unused = await asyncio.to_thread(self._two_files)
+        try:
+            return await self.load(workspace, file, graph)
+        finally:
+            unused.unlink(missing_ok=True)
+            graph.unlink(missing_ok=True)
+
     async def load(self, workspace: str, file: Path, graph: Path) -> dict[str, Any]:
         """Verify and import a snapshot; `graph`: where its graph may be unpacked."""
         self._graphs.require(workspace)
@@ -112,7 +130,12 @@ class Snapshots:
         taken = await asyncio.to_thread(self._intake(workspace, loop).take, file)
         answer = {
             "workspace": workspace,
-            "from": {"workspace": head.workspace, "created": head.created, "branch": head.branch, "commit": head.commit},
+            "from": {
+                "workspace": head.workspace,
+                "created": head.created,
+                "branch": head.branch,
+                "commit": head.commit,
+            },
             "files": counts["files"],
             "reused": counts["reused"],
             "parsed": counts["parsed"] - counts["reused"],
@@ -120,7 +143,6 @@ class Snapshots:
         }
         self._announce("context.snapshot.imported", answer, workspace, None)
         return answer
-
 
     def _intake(self, workspace: str, loop: asyncio.AbstractEventLoop) -> Intake:
         return Intake(workspace, self._shelf, self._sessions, self._clock, loop)

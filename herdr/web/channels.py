@@ -16,7 +16,7 @@ from herdr.event import Positions
 from herdr.web.frames import Ack, Follow, Ref
 from herdr.web.query import check_attributes, parse_fields
 from herdr.web.socket import Socket
-from herdr.web.sse import gap_data, item_json
+from herdr.web.sse import event_json, gap_data
 from herdr.web.streams import KEEP_ALIVE_S, Streams
 
 FOLLOWS_MAX = 64  # channels of one connection: a tool follows a handful
@@ -172,7 +172,7 @@ class Channels:
     def _encoded(self, page: Page) -> bytes:
         events = page.encodings.get("events")
         if events is None:
-            events = page.encodings["events"] = b",".join([item_json(i, self._epoch) for i in page.items])
+            events = page.encodings["events"] = b",".join([event_json(i.event, self._epoch, i.form, i.context) for i in page.items])
         return events
 
     async def _write_page(self, channel: Channel, page: Page) -> None:

@@ -71,7 +71,10 @@ class Sessions(Protocol):
 class Artifacts(Protocol):
     """The artifact cache."""
 
-    limit_bytes: int
+    @property
+    def limit_bytes(self) -> int:
+        """How much all of them together may have."""
+        ...
 
     async def put(self, draft: Draft, content: bytes) -> Stored:
         """Store an artifact; raises InvalidInput, ArtifactTooLarge, ReadOnly."""

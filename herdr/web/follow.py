@@ -19,7 +19,6 @@ from herdr.web.sse import (
     event_json,
     gap_block,
     gap_data,
-    item_json,
     keep_alive,
     page_block,
     start_block,
@@ -69,7 +68,7 @@ class FollowEvents:
         if page.wants_context:
             with self._beside.looking(page) as looking:
                 page = await looking.beside(page)
-        events = b",".join([item_json(item, self._epoch) for item in page.items])
+        events = b",".join([event_json(i.event, self._epoch, i.form, i.context) for i in page.items])
         cursor = format_cursor(self._epoch, page.end)
         said = b"" if gap is None else b'"gap":%s,' % _encode(gap_data(gap))
         head = self._subscriptions.head

@@ -17,18 +17,15 @@ SSE_HEADERS = [
 _encode = msgspec.json.Encoder().encode
 
 
-def item_json(item: Item, epoch: str) -> bytes:
-    """Return what a follower sees of one event of a page: in the form that its rule asks for, with its context."""
-    event = event_json(item.event, epoch, item.form)
-    return event if item.context is None else b'%s,"context":%s}' % (event[:-1], item.context)
-
-
-def event_json(event: Event, epoch: str, form: str = "full") -> bytes:
-    """Return one event in a form that rules may ask for."""
+def event_json(event: Event, epoch: str, form: str = "full", context: bytes | None = None) -> bytes:
+    """Return what a follower sees of one event: in the form that its rule asks for, with its context (an object)."""
     if event.corrupt:
         return _encode({"seq": event.seq, "epoch": epoch, "type": event.type, "detail": CORRUPT_DETAIL})
-    if form == "full":
-        return wire_json(event, epoch)
+    shown = wire_json(event, epoch) if form == "full" else _shorter(event, epoch, form)
+    return shown if context is None else b'%s,"context":%s}' % (shown[:-1], context)
+
+
+def _shorter(event: Event, epoch: str, form: str) -> bytes:
     ref = f"/v1/events/{event.seq}"
     if form == "ref":
         short = {"seq": event.seq, "type": event.type, "ref": ref}
@@ -60,10 +57,10 @@ def page_block(page: Page, epoch: str) -> bytes:
 
 
 def _item_block(item: Item, epoch: str) -> bytes:
-    event = item.event
-    p0, p1, p2 = item.after
+    event, (p0, p1, p2), delivery, context = item  # once for each event that is delivered: looking up is dearer
+    form = "full" if delivery is None else delivery.format
     head = f"id: {epoch}:{p0}-{p1}-{p2}\nevent: {event.type}\ndata: ".encode()
-    return b"%s%s\n\n" % (head, item_json(item, epoch))
+    return b"%s%s\n\n" % (head, event_json(event, epoch, form, context))
 
 
 def gap_data(gap: Gap) -> dict[str, object]:

@@ -15,7 +15,6 @@ from herdr.event import Delivery, Draft, Event, Lane, Positions, corrupt_event, 
 from herdr.web.sse import (
     event_json,
     gap_block,
-    item_json,
     keep_alive,
     page_block,
     start_block,
@@ -111,9 +110,9 @@ def test_context_stands_beside_the_event_in_every_form(form: str) -> None:
     (plain,) = page_of(event, form=form).items
     said = {"graph": {"text": "def f():\n  \u2028", "ref": "r"}}
     with_context = plain._replace(context=msgspec.json.encode(said))
-    shown = json.loads(item_json(plain, EPOCH))
+    shown = json.loads(event_json(event, EPOCH, form))
     assert "context" not in shown
-    assert json.loads(item_json(with_context, EPOCH)) == {**shown, "context": said}
+    assert json.loads(event_json(event, EPOCH, form, with_context.context)) == {**shown, "context": said}
     (block,) = read(page_block(Page([with_context], (1, 1, 1), True), EPOCH))
     assert json.loads(block.data) == {**shown, "context": said}
 

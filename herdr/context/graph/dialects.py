@@ -118,3 +118,13 @@ def dialect(language: str) -> Dialect:
 def family(language: str) -> str:
     """Return the family that a language belongs to."""
     return dialect(language).family or language
+
+
+def everyday(kin: str) -> frozenset[str]:
+    """Return names that a family's own types and functions have, so that a call of one seldom means ours."""
+    return _EVERYDAY.get(kin, NO_NAMES)
+
+
+_EVERYDAY = MappingProxyType(
+    {"python": frozenset(dir(builtins)).union(*(dir(each) for each in (str, bytes, list, dict, set, tuple)))}
+)

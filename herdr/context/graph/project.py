@@ -38,6 +38,10 @@ class Project(Files, Protocol):
         """Return the files that define something with this name (`save`)."""
         ...
 
+    def names(self) -> Iterable[str]:
+        """Return every name that something in the workspace has, sorted."""
+        ...
+
     def calling(self, name: str) -> Sequence[str]:
         """Return the files that call something with this last name."""
         ...

@@ -12,7 +12,7 @@ from herdr.context.graph.binding import Bindings
 from herdr.context.graph.dialects import dialect, family
 from herdr.context.graph.meaning import Meaning
 from herdr.context.graph.modules import Modules
-from herdr.context.graph.outline import Call, Import, Outline, qualified_name
+from herdr.context.graph.outline import Call, Import, Outline, Symbol, qualified_name
 from herdr.context.graph.project import Place, Project
 from herdr.context.graph.scopes import is_member
 
@@ -65,6 +65,19 @@ class Resolver:
         if key not in self._named:
             self._named[key] = self._by_name(*key)
         return self._named[key]
+
+    def possible(self, place: Place, language: str, call: Call) -> bool:
+        """Tell whether a definition is among those that a call by name may mean."""
+        outline = self._project.outline(place.path)
+        if outline is None or family(outline.language) != family(language):
+            return False
+        symbol = outline.symbols[place.symbol]
+        members = bool(call.receiver) or dialect(language).implicit_self
+        return symbol.name == call.name and self._fits(outline, symbol, members)
+
+    def _fits(self, outline: Outline, symbol: Symbol, members: bool) -> bool:
+        kinds = self._project.language(outline.language).callable_kinds
+        return symbol.kind in kinds and (members or not is_member(outline, symbol))
 
     def _by_name(self, kin: str, name: str, members: bool) -> Resolution:
         found: dict[str, list[Place]] = {}

@@ -13,7 +13,6 @@ from herdr.context.graph.languages.registry import LANGUAGES, language_of
 from herdr.context.graph.outline import Outline
 from herdr.context.graph.parse import Reader
 from herdr.context.graph.project import Pair
-from herdr.glob import compile_glob
 
 _Index = defaultdict[str, list[str]]
 
@@ -106,10 +105,8 @@ class MemoryProject:
     def importing(self, key: str) -> Sequence[str]:
         return tuple(self._importing.get(key, ()))
 
-    def names(self, pattern: str) -> Iterable[str]:
-        """Return the names defined anywhere that a glob matches, sorted."""
-        matches = compile_glob(pattern)
-        return sorted(name for name, paths in self._defining.items() if paths and matches(name))
+    def names(self) -> Iterable[str]:
+        return sorted(name for name, paths in self._defining.items() if paths)
 
     def pairs(self, definers_max: int) -> Iterable[Pair]:
         calls: Counter[tuple[str, str]] = Counter()
@@ -119,4 +116,4 @@ class MemoryProject:
         for (source, name), count in sorted(calls.items()):
             targets = self._defining.get(name, ())
             if len(targets) <= definers_max:
-                yield from (Pair(source, target, name, count) for target in targets)
+                yield from (Pair(source, target, name, count) for target in targets if target != source)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from herdr.context.graph.language import Files, one_line, plain_signature, text_of
+from herdr.context.graph.languages.paths import ending, nearest, normal
 from herdr.context.graph.outline import SIGNATURE_MAX, Import, Kind
 
 NOT_NAMES = frozenset(
@@ -197,50 +198,17 @@ def find_module(found: Import, path: str, files: Files) -> Sequence[str]:
     """
     module, folder = found.module, path.rpartition("/")[0]
     if module.startswith("<"):
-        return _nearest([p for p in _ending(module[1:-1], files) if _is_header_root(p, module)], folder)
-    beside = _normal(f"{folder}/{module}")
+        return nearest([p for p in ending(module[1:-1], files) if _is_header_root(p, module)], folder)
+    beside = normal(f"{folder}/{module}")
     if beside is not None and files.has(beside):
         return (beside,)
     rest = module.lstrip("./") if module.startswith(".") else module
-    return _nearest(_ending(rest, files), folder)
-
-
-def _ending(module: str, files: Files) -> list[str]:
-    tail = _normal(module)
-    if not tail:
-        return []
-    return [p for p in files.named(tail.rpartition("/")[2]) if p == tail or p.endswith(f"/{tail}")]
+    return nearest(ending(rest, files), folder)
 
 
 def _is_header_root(path: str, module: str) -> bool:
     root = path[: len(path) - len(module) + 2].rstrip("/")
     return root.rpartition("/")[2] in _INCLUDE_FOLDERS
-
-
-def _nearest(paths: Sequence[str], folder: str) -> Sequence[str]:
-    """Return the one path that shares the most folders with this one; none if that is not one alone."""
-    if len(paths) < 2:
-        return tuple(paths)
-    here = folder.split("/")
-    ranked = sorted((-_shared(path.split("/")[:-1], here), path) for path in paths)
-    return (ranked[0][1],) if ranked[0][0] < ranked[1][0] else ()
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-
-
-def _normal(path: str) -> str | None:
-    """Resolve `.` and `..`; None for what lies outside of the workspace."""
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            if not parts:
-                return None
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
 
 
 def keys(path: str) -> Iterable[str]:

@@ -3,9 +3,20 @@
 from types import MappingProxyType
 
 from herdr.context.graph.language import Language
-from herdr.context.graph.languages import python
+from herdr.context.graph.languages import c, cpp, csharp, go, java, manifests, python, ruby, rust
 
-LANGUAGES: tuple[Language, ...] = (python.LANGUAGE,)
+LANGUAGES: tuple[Language, ...] = (
+    python.LANGUAGE,
+    go.LANGUAGE,
+    rust.LANGUAGE,
+    java.LANGUAGE,
+    csharp.LANGUAGE,
+    c.LANGUAGE,
+    cpp.LANGUAGE,
+    ruby.LANGUAGE,
+    manifests.GO_MODULE,
+    manifests.CARGO,
+)
 
 _BY_NAME = MappingProxyType({language.name: language for language in LANGUAGES})
 _BY_SUFFIX = MappingProxyType({end: language for language in LANGUAGES for end in language.suffixes})

@@ -14,7 +14,7 @@ from herdr.context.graph.language import (
     plain_signature,
     text_of,
 )
-from herdr.context.graph.outline import Import
+from herdr.context.graph.outline import Import, Kind
 
 _CALLED = """
 (call_expression function: {0}) @call
@@ -37,6 +37,7 @@ QUERY = (
 (impl_item type: (_) @name) @definition.impl
 (struct_item body: (field_declaration_list (field_declaration name: (_) @name) @definition.field))
 (union_item body: (field_declaration_list (field_declaration name: (_) @name) @definition.field))
+(enum_variant body: (field_declaration_list (field_declaration name: (_) @name) @definition.field))
 (macro_definition name: (_) @name) @definition.macro
 (associated_type name: (_) @name) @definition.type
 (source_file [
@@ -259,6 +260,12 @@ def receiver(node: Node) -> str:
     return dotted(text_of(inner or node))
 
 
+def refine(kind: Kind, node: Node) -> Kind | None:
+    """Tell variants that hold something: they are made like structs."""
+    held = node.type == "enum_variant" and node.child_by_field_name("body") is not None
+    return "struct" if held else kind
+
+
 def bases(node: Node) -> tuple[str, ...]:
     """Return the traits above a trait, or the one that an `impl` is of."""
     if node.type == "impl_item":
@@ -277,9 +284,9 @@ def exported(_name: str, node: Node) -> bool:
     if any(child.type == "visibility_modifier" for child in node.children[:2]):
         return True
     around = node.parent.parent if node.parent is not None else None
-    if around is None or around.type not in ("impl_item", "trait_item"):
+    if around is None or around.type not in ("impl_item", "trait_item", "enum_variant"):
         return False
-    return around.type == "trait_item" or around.child_by_field_name("trait") is not None
+    return around.type != "impl_item" or around.child_by_field_name("trait") is not None
 
 
 def signature(node: Node) -> str:
@@ -306,6 +313,6 @@ LANGUAGE = Language(
     exported=exported,
     spelling=spelling,
     receiver=receiver,
+    refine=refine,
     self_names=frozenset({"self", "Self"}),
-    callable_kinds=Language._field_defaults["callable_kinds"] | {"constant"},
 )

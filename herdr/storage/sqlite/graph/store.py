@@ -1,6 +1,5 @@
 """The stored graph: implements `herdr.context.graph.project.Project` over one SQLite file."""
 
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache

@@ -1,0 +1,114 @@
+"""What is worked out of graph, sessions and artifacts together: texts that fit a budget, each with its hash."""
+
+import asyncio
+from typing import Any
+
+from herdr.context.blobs import Blob, Blobs, is_ref
+from herdr.context.excerpt import Excerpt
+from herdr.context.shown import shown_artifact
+from herdr.context.tokens import Fallback
+from herdr.errors import FieldError, InvalidInput, NotFound
+from herdr.sharing.graphs import Graphs
+from herdr.sharing.sessions import Sessions
+from herdr.sharing.shelf import ArtifactShelf
+
+TEXT = "text/plain; charset=utf-8"
+LISTED_MAX = 100  # sessions and artifacts of a manifest; the lists have all
+
+
+class Pictures:
+    """Answers ready to encode; every text is kept as a blob under its hash."""
+
+    def __init__(
+        self,
+        graphs: Graphs,
+        sessions: Sessions,
+        shelf: ArtifactShelf,
+        blobs: Blobs,
+        counter: Fallback,
+        window_tokens: int,
+    ) -> None:
+        """`window_tokens`: of a session's window when nobody says how many."""
+        self._graphs = graphs
+        self._sessions = sessions
+        self._shelf = shelf
+        self._blobs = blobs
+        self._counter = counter
+        self._window_tokens = window_tokens
+
+    async def manifest(self, workspace: str) -> dict[str, Any]:
+        """Return what there is of a workspace; raises NotFound."""
+        graph, head, sessions, shelf = await asyncio.gather(
+            self._graphs.state(workspace),
+            self._graphs.head(workspace),
+            self._sessions.listed(workspace, LISTED_MAX),
+            self._shelf.listed(workspace, None, None, LISTED_MAX),
+        )
+        if (
+            graph["state"] == "none"
+            and not sessions["sessions"]
+            and not shelf.artifacts
+            and workspace != "default"
+        ):
+            raise NotFound(
+                f"nothing is known of a workspace {workspace!r}; GET /v1/workspaces lists those that are watched",
+                "unknown_workspace",
+            )
+        names = ("name", "kind", "ref", "bytes", "expires")
+        shown = [shown_artifact(artifact) for artifact in shelf.artifacts]
+        return {
+            "workspace": workspace,
+            "graph": graph,
+            "head": dict(zip(("branch", "commit"), head, strict=True)),
+            "sessions": sessions["sessions"],
+            "artifacts": [{name: artifact[name] for name in names} for artifact in shown],
+        }
+
+    async def file(self, workspace: str, path: str) -> dict[str, Any]:
+        """Return the outline of one file; raises NotFound, InvalidInput."""
+        found: dict[str, Any] = await self._graphs.ask(workspace, "file", path=checked_path(path))
+        return {**found, **await self._counted(found["text"])}
+
+    async def blob(self, ref: str) -> Blob:
+        """Return content by its hash; raises NotFound, InvalidInput, BlobDamaged."""
+        if not is_ref(ref):
+            raise InvalidInput(f"{ref[:80]!r} is not a SHA-256 in 64 lower-case hex digits", "bad_ref")
+        blob = await self._blobs.get(ref)
+        if blob is None:
+            raise NotFound(
+                f"no content has the hash {ref}; it may have gone to make room: ask again for what it came with",
+                "unknown_blob",
+            )
+        return blob
+
+    async def outline(self, workspace: str, path: str) -> Excerpt:
+        """Return the outline of one file as a text; raises HerdrError."""
+        return excerpt(await self.file(workspace, path))
+
+    async def map(self, workspace: str, tokens: int, focus: tuple[str, ...]) -> Excerpt:
+        """Return the ranked outline of the project as a text; raises HerdrError."""
+        return excerpt(await self.map_of(workspace, tokens, focus, ()))
+
+    async def session(self, session: str, tokens: int) -> Excerpt:
+        """Return a session's window as a text; raises HerdrError."""
+        return excerpt(await self.window(session, tokens))
+
+    async def _counted(self, text: str) -> dict[str, Any]:
+        """Return a text with its length in tokens and its hash, under which it is kept."""
+        counted = await self._counter.count([text])
+        ref = await self._blobs.put(text.encode(), TEXT)
+        return {"text": text, "tokens": counted.total, "tokenizer": counted.tokenizer, "ref": ref}
+
+
+def excerpt(answer: dict[str, Any]) -> Excerpt:
+    """Return the text of an answer."""
+    return Excerpt(answer["text"], answer["tokens"], answer["tokenizer"], answer["ref"])
+
+
+def checked_path(path: str) -> str:
+    """Return a path of a workspace with `/` and without `.`; raises InvalidInput for one that leads out of it."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts or "\0" in path or not parts:
+        message = "a path below the workspace's folder, with / between its parts"
+        raise InvalidInput(f"{path[:200]!r} is not {message}", "bad_path", [FieldError("path", message)])
+    return "/".join(parts)

@@ -1,0 +1,97 @@
+"""Everything of the shared context that runs in the gateway, opened and closed in order."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from herdr.bus.bus import Bus
+from herdr.clock import Clock
+from herdr.config import ContextSection
+from herdr.context.o200k import o200k
+from herdr.context.tokens import Cached, Counter, Fallback
+from herdr.errors import HerdrError
+from herdr.sharing.folding import Folder
+from herdr.sharing.graphs import Announce, Graphs
+from herdr.sharing.pictures import Pictures
+from herdr.sharing.sessions import Sessions
+from herdr.sharing.shelf import ArtifactShelf
+from herdr.sharing.snapshots import Snapshots
+from herdr.sharing.store import Store
+
+MIB = 1024 * 1024
+GRAPHS_FOLDER = "graph"
+TIDY_S = 60.0  # between slices of upkeep while nothing is due; used times are written as often
+
+_log = logging.getLogger("herdr.context")
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The parts that others need."""
+
+    graphs: Graphs
+    sessions: Sessions
+    shelf: ArtifactShelf
+    pictures: Pictures
+    snapshots: Snapshots
+
+
+def build_graphs(
+    folder: Path, section: ContextSection, clock: Clock, bus: Bus, watcher_source: str
+) -> Graphs:
+    """Build the graphs, which must be there before the first workspace is watched."""
+    return Graphs(folder / GRAPHS_FOLDER, section.project_graph_ttl, clock, _announcer(bus), watcher_source)
+
+
+@contextlib.asynccontextmanager
+async def shared_context(
+    store: Store,
+    graphs: Graphs,
+    section: ContextSection,
+    bus: Bus,
+    clock: Clock,
+    folder: Path,
+    counters: Sequence[Counter] = (),
+    *,
+    read_only: bool = False,
+) -> AsyncIterator[Shared]:
+    """Run the shared context over an open store; `counters` are preferred to our own.
+
+    `read_only`: for CI. Nothing that is said or stored is kept.
+    """
+    own = o200k()
+    counter = Fallback([Cached(one) for one in (*counters, *([own] if own is not None else ()))])
+    announce = _announcer(bus)
+    async with contextlib.AsyncExitStack() as closing:
+        sessions = Sessions(store.histories, bus.subscriptions, bus.publisher, Folder(), read_only)
+        closing.push_async_callback(sessions.stop)
+        await sessions.start(bus.epoch)
+        shelf = ArtifactShelf(store.artifacts, clock, announce, read_only)
+        closing.push_async_callback(shelf.stop)
+        shelf.start()
+        pictures = Pictures(graphs, sessions, shelf, store.blobs, counter, section.session_window)
+        snapshots = Snapshots(graphs, shelf, sessions, folder / GRAPHS_FOLDER, clock, announce)
+        tidying = asyncio.create_task(_tidy(store), name="context upkeep")
+        closing.callback(tidying.cancel)
+        yield Shared(graphs, sessions, shelf, pictures, snapshots)
+
+
+async def _tidy(store: Store) -> None:
+    while True:
+        try:
+            more = await store.tidy()
+        except HerdrError as error:
+            _log.error("the context's file cannot be tidied: %s", error.detail)
+            more = False
+        await asyncio.sleep(0 if more else TIDY_S)
+
+
+def _announcer(bus: Bus) -> Announce:
+    def announce(type_: str, data: Any, workspace: str, subject: str | None) -> None:
+        bus.publisher.announce(type_, data, workspace=workspace, subject=subject)
+
+    return announce
