@@ -91,5 +91,5 @@ if __name__ == "__main__":
     beside = Beside(contexts)
     app.endpoints = _with(app.endpoints, beside=beside)  # type: ignore[attr-defined]
     app.websockets = _with(app.websockets, beside=beside)  # type: ignore[attr-defined]
-    #app.model_endpoints = _with(app.model_endpoints, contexts=contexts)  # type: ignore[attr-defined]
+    app.model_endpoints = _with(app.model_endpoints, contexts=contexts)  # type: ignore[attr-defined]
     sys.exit(main())

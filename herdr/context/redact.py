@@ -234,7 +234,7 @@ _NAME = (
 _SIGN = r"(?::[ \t]{0,4}+[a-z_][a-z0-9_.\[\]|? ]{0,40}=(?!=)|:=|=>|=(?!=)|:)"
 _ASSIGNMENT = re.compile(
     _NAME + r"([a-z0-9_-]{0,32}+)\\{0,3}+[\"'`]?\]?[ \t]{0,8}+" + _SIGN + r"[ \t]{0,8}+"
-    r"(?:(\\{0,3}+[\"'`])([^\s\"'`\\]{8,512}+)(?=\\{0,3}+[\"'`])|([^\s\"'`,;&\\]{8,512}+))"
+    r"(?:(\\{0,3}+[\"'`])([^\s\"'`\\]{8,512}+)(?=\\{0,3}+[\"'`])|([^\s\"'`,;:=&\\]{8,512}+={0,2}+))"
 )
 _NOT_THE_THING = re.compile(
     r"(?:file|path|url|uri|name|id|ids|env|type|count|limit|max|min|ttl|expires|header|length|size|hash|prefix)$"

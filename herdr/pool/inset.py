@@ -5,7 +5,8 @@ sends its history without them; they are put back byte for byte where they stood
 newest message, so that the prompt of a conversation that only grew begins as the one before.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -77,9 +78,24 @@ class Block(NamedTuple):
 
     text: str = ""
     """Empty when nothing could be had."""
+    size: int = 0
+    """Bytes of the text."""
     session: Told | None = None
+    """Also when there was none: it is not asked for again."""
     map: Told | None = None
-    files: Mapping[str, Told] = {}
+    files: Mapping[str, Told] = MappingProxyType({})
+    """Only those that the text holds."""
+
+
+EMPTY = Block()
+
+
+class Composed(NamedTuple):
+    """What a turn's look-ups came to."""
+
+    block: Block
+    files: Mapping[str, Told]
+    """What the answer says about each file that was looked up."""
 
 
 class Place(NamedTuple):
@@ -149,36 +165,45 @@ def together(blocks: Iterable[Block]) -> Block:
     for block in blocks:
         session, map_ = session or block.session, map_ or block.map
         files |= block.files
-    return Block("", session, map_, files)
+    return Block("", 0, session, map_, files)
 
 
-def compose(asked: Asking, wish: ContextWish, session: str | None, got: Mapping[str, Got]) -> Block | None:
-    """Return the block for what was found, None when there is nothing to say or to remember.
+def compose(asked: Asking, wish: ContextWish, session: str | None, got: Mapping[str, Got]) -> Composed:
+    """Return the block for what was found; EMPTY when there is nothing to say or to remember.
 
-    `got`: by `session`, `map`, and `file PATH`. Files that are as they were last given are left out.
+    `got`: by `map`, `session`, and `file PATH`. Files that are as they were last given are not given again.
     """
-    writer = _Writer(_INTRODUCTION if asked.given == Block() else _UPDATE)
-    told_map = writer.add(f"map of the workspace {_quoted(wish.workspace)}", got["map"]) if asked.map else None
-    files = {
-        path: writer.add(f"outline of the file {_quoted(path)}", got[f"file {path}"])
-        for path in asked.files
-        if not _is_as_given(got[f"file {path}"], asked.given.files.get(path))
-    }
-    told_session = (
-        writer.add(f"summary of the session {_quoted(session or '')}", got["session"]) if asked.session else None
+    writer = _Writer(_INTRODUCTION if asked.given == EMPTY else _UPDATE)
+    told_map = (
+        writer.add(f"map of the workspace {_quoted(wish.workspace)}", got["map"]) if asked.map else None
     )
-    block = Block(writer.text(), told_session, told_map, files)
-    return None if block == Block() else block
+    files = {}
+    new = {}
+    for path in asked.files:
+        found, given = got[f"file {path}"], asked.given.files.get(path)
+        if given is not None and not isinstance(found, str) and found.ref == given.ref:
+            files[path] = given
+            continue
+        told = files[path] = writer.add(f"outline of the file {_quoted(path)}", found)
+        if told.unavailable is UNSET:
+            new[path] = told
+    told_session = (
+        writer.add(f"window of the session {_quoted(session or '')}", got["session"])
+        if asked.session
+        else None
+    )
+    text = writer.text()
+    return Composed(Block(text, len(text.encode()), told_session, told_map, new), files)
 
 
-def report(wish: ContextWish, asked: Asking, block: Block | None) -> Report:
+def report(wish: ContextWish, asked: Asking, composed: Composed) -> Report:
     """Return what the answer says about what was asked for."""
-    holds = together([asked.given, block or Block()])
-    missing = Told(unavailable=NO_PLACE)
+    holds, missing = together([asked.given, composed.block]), Told(unavailable=NO_PLACE)
+    files = {**holds.files, **composed.files}
     return Report(
         (holds.session or missing) if wish.session else UNSET,
         (holds.map or missing) if wish.map_tokens is not None else UNSET,
-        {path: holds.files.get(path, missing) for path in wish.files} if wish.files else UNSET,
+        {path: files.get(path, missing) for path in wish.files} if wish.files else UNSET,
     )
 
 
@@ -201,10 +226,6 @@ def _with(message: Message, text: str) -> Message:
     return Message(message.role, (*message.parts[:at], Text(text), *message.parts[at:]))
 
 
-def _is_as_given(got: Got, given: Told | None) -> bool:
-    return not isinstance(got, str) and given is not None and given.ref == got.ref
-
-
 def _quoted(name: str) -> str:
     return msgspec.json.encode(name).decode()
 
@@ -220,7 +241,7 @@ class _Writer:
     def add(self, title: str, got: Got) -> Told:
         if isinstance(got, str):
             return Told(unavailable=got)
-        size = len(got.text.encode(errors="replace"))
+        size = len(got.text.encode())
         if size > self._left:
             return Told(got.ref, got.tokens, TOO_LARGE)
         self._left -= size

@@ -53,4 +53,4 @@ class Memory:
 
 
 def _size(blocks: Mapping[bytes, Block]) -> int:
-    return sum(BLOCK_BYTES + len(block.text.encode(errors="replace")) for block in blocks.values())
+    return sum(BLOCK_BYTES + block.size for block in blocks.values())

@@ -103,6 +103,18 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
     stop: tuple[str, ...] = ()
 
 
+class ContextWish(msgspec.Struct, frozen=True):
+    """What of the shared context the prompt should hold (`/v1/chat` only)."""
+
+    session: bool = False
+    """The window of the call's session."""
+    map_tokens: int | None = None
+    """Tokens of the project's map; None: no map."""
+    files: tuple[str, ...] = ()
+    """Paths, relative to the workspace, of files whose outlines are wanted."""
+    workspace: str = "default"
+
+
 class ChatRequest(msgspec.Struct, frozen=True):
     """One request. What only concerns the way it is answered (`stream`, …) is no part of the prompt."""
 
@@ -131,3 +143,4 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """The route that the body itself names (`/v1/chat` only)."""
     priority: int | None = None
     """The priority that the body itself names (`/v1/chat` only), 0 to 9."""
+    context: ContextWish | None = None

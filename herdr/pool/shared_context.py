@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Hashable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from herdr.errors import HerdrError
 from herdr.pool.canonical import Canonical
 from herdr.pool.inset import (
+    EMPTY,
     NO_SESSION,
     Asking,
     Block,
@@ -79,23 +80,30 @@ class SharedContext:
             return await _with_blocks(inquiry, known), None
         was_plain = not is_first_turn(own) and self._memory.was_plain(beginning)
         asked = asking(own, known, wish, was_plain=was_plain)
-        block = compose(asked, wish, inquiry.caller.session, await self._look_up(asked, wish, inquiry))
-        if block is not None and asked.place is not None:
-            known = self._merged(conversation, known, asked.place.key, block)
-            self._memory.keep(conversation, known)
-        return await _with_blocks(inquiry, known or {}), report(wish, asked, block)
+        got = await self._look_up(asked, wish, inquiry.caller.session)
+        composed = compose(asked, wish, inquiry.caller.session, got)
+        if asked.place is not None and composed.block != EMPTY:
+            known = self._kept(conversation, known, asked.place.key, composed.block)
+        return await _with_blocks(inquiry, known or {}), report(wish, asked, composed)
 
-    def _merged(
-        self, conversation: object, known: Mapping[bytes, Block] | None, key: bytes, block: Block
+    def _kept(
+        self, conversation: Hashable, known: Mapping[bytes, Block] | None, key: bytes, block: Block
     ) -> Mapping[bytes, Block]:
-        """Return the conversation's blocks with a new one; another that began with the same keeps its own."""
-        if known is None:
-            there = self._memory.find(conversation) or {}
-            known = there if there.get(key) == block else {}
-        return {**known, key: block}
+        """Remember a new block, and return it with the conversation's others.
 
-    async def _look_up(self, asked: Asking, wish: ContextWish, inquiry: Inquiry) -> Mapping[str, Got]:
-        session, contexts = inquiry.caller.session, self._contexts
+        One that begins as another did takes its place, unless it begins with the same block, too.
+        """
+        meanwhile = self._memory.find(conversation) or {}
+        if known is None:
+            known = meanwhile if meanwhile.get(key) == block else {}
+        else:
+            known = {**meanwhile, **known}
+        known = {**known, key: block}
+        self._memory.keep(conversation, known)
+        return known
+
+    async def _look_up(self, asked: Asking, wish: ContextWish, session: str | None) -> Mapping[str, Got]:
+        contexts = self._contexts
         names = [f"file {path}" for path in asked.files]
         names += ["map"] if asked.map else []
         names += ["session"] if asked.session else []
@@ -115,7 +123,9 @@ class SharedContext:
 async def _look(asked: Awaitable[Excerpt]) -> Got:
     try:
         async with asyncio.timeout(LOOK_S):
-            return await asked
+            excerpt = await asked
+        excerpt.text.encode()  # half a surrogate pair would fail the call later
+        return excerpt
     except TimeoutError:
         return TIMEOUT
     except HerdrError as error:
@@ -135,6 +145,4 @@ async def _with_blocks(inquiry: Inquiry, known: Mapping[bytes, Block]) -> Inquir
 
 
 def _replaced(inquiry: Inquiry, asked: Canonical) -> Inquiry:
-    return msgspec.structs.replace(
-        inquiry, canonical=asked, prompt_estimate=estimate_tokens(asked.request)
-    )
+    return msgspec.structs.replace(inquiry, canonical=asked, prompt_estimate=estimate_tokens(asked.request))

@@ -2,7 +2,7 @@
 
 from herdr.web.artifacts_api import ArtifactsApi
 from herdr.web.context_api import ContextApi
-from herdr.web.context_bodies import IndexBody, MessageBody, MessagesBody
+from herdr.web.context_bodies import IndexBody, MessageBody
 from herdr.web.context_desk import Artifacts, Graphs, Pictures, Sessions, Snapshots
 from herdr.web.sessions_api import SessionsApi
 from herdr.web.snapshots_api import SnapshotsApi
@@ -79,7 +79,7 @@ def context_endpoints(
             CONTEXT,
             histories.say,
             "Record messages",
-            MessageBody | MessagesBody,
+            MessageBody,
             None,
             READ_ONLY,
         ),

@@ -6,6 +6,7 @@ from herdr.clock import Clock
 from herdr.pool.pool import Pool
 from herdr.pool.protocols import anthropic, herdr, openai, responses
 from herdr.pool.protocols.dialect import Dialect
+from herdr.pool.shared_context import SESSION_TOKENS, Contexts, SharedContext
 from herdr.web.models import ModelEndpoint
 from herdr.web.pool_api import PoolApi, Rows
 from herdr.web.streams import Streams
@@ -24,9 +25,18 @@ ANSWERS = {
 
 
 def model_endpoints(
-    pool: Pool, calls: Rows, streams: Streams, clock: Clock, new_id: Callable[[], str]
+    pool: Pool,
+    calls: Rows,
+    streams: Streams,
+    clock: Clock,
+    new_id: Callable[[], str],
+    contexts: Contexts | None = None,
+    session_tokens: int = SESSION_TOKENS,
 ) -> list[Endpoint]:
-    """Return the HTTP endpoints of the pool."""
+    """Return the HTTP endpoints of the pool.
+
+    `contexts`: what `/v1/chat` may put into prompts, with windows of `session_tokens`; None: nothing is served.
+    """
 
     def generates(path: str, dialect: Dialect, summary: str) -> Endpoint:
         handler = ModelEndpoint(
@@ -37,6 +47,7 @@ def model_endpoints(
             new_id,
             passes_verbatim=dialect is anthropic,
             errors_are_problems=dialect is herdr,
+            shared=SharedContext(contexts, session_tokens) if dialect is herdr else None,
         )
         return Endpoint("POST", path, MODELS, handler, summary, answers=ANSWERS, refuse=handler.refuse)
 

@@ -8,6 +8,7 @@ from herdr.clock import Clock
 from herdr.pool.chunk import Chunk, End
 from herdr.pool.failures import ModelError, stopping
 from herdr.pool.generation import Place, Reader
+from herdr.pool.inset import Report
 from herdr.pool.protocols.dialect import Dialect, Encoder, Ending, Opening
 from herdr.pool.request import ChatRequest
 from herdr.pool.run import Inquiry
@@ -25,14 +26,22 @@ class Answering:
     """One client's side of an answer: its protocol, its request, its clock."""
 
     def __init__(
-        self, dialect: Dialect, request: ChatRequest, inquiry: Inquiry, clock: Clock, error_type: Headers
+        self,
+        dialect: Dialect,
+        request: ChatRequest,
+        inquiry: Inquiry,
+        clock: Clock,
+        error_type: Headers,
+        context: Report | None = None,
     ) -> None:
+        """`context`: what the prompt holds of the shared context."""
         self.streams = request.stream
         self._takes_verbatim = inquiry.verbatim is not None
         self.error_type = error_type
         self._dialect = dialect
         self._request = request
         self._agent = inquiry.caller.shown
+        self._context = context
         self._clock = clock
         self._arrived = clock.monotonic()
 
@@ -56,6 +65,7 @@ class Answering:
             place.queue_ms,
             self._clock.wall_us() // 1_000_000,
             generation.usage,
+            self._context,
         )
 
     def encoder(self, opening: Opening) -> Encoder:

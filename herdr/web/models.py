@@ -16,16 +16,18 @@ from herdr.pool.protocols.backend.tokens import estimate_tokens
 from herdr.pool.protocols.dialect import Dialect
 from herdr.pool.request import ChatRequest
 from herdr.pool.run import Inquiry
+from herdr.pool.shared_context import SharedContext
 from herdr.pool.turns import last_user_text
 from herdr.web.asgi import JSON, Headers, Receive, Reply, Scope, read_body
 from herdr.web.auth import ANYONE, Caller
 from herdr.web.model_stream import Answering, ModelStream, call_headers
-from herdr.web.problems import CONTENT_TYPE, headers_of, problem_of, status_of
+from herdr.web.problems import CONTENT_TYPE, Refused, headers_of, problem_of, status_of
 from herdr.web.streams import Streams
 
 MODEL_BODY_MAX = 32 * 1024 * 1024  # bytes; the bound of Anthropic's own API, images included
 BODY_ADVICE = "send less: smaller images, or a shorter history"
 LARGE_BODY = 256 * 1024  # bytes; reading a larger one takes milliseconds (20 MB: 180), and so it has a thread
+CONTEXT = "context"  # the scope that a call needs too when its prompt should hold what is shared
 PROBLEM: Headers = [(b"content-type", CONTENT_TYPE.encode())]
 
 
@@ -42,8 +44,12 @@ class ModelEndpoint:
         *,
         passes_verbatim: bool = False,
         errors_are_problems: bool = False,
+        shared: SharedContext | None = None,
     ) -> None:
-        """`passes_verbatim`: its bodies can go to a backend of kind `anthropic` as they are."""
+        """`passes_verbatim`: its bodies can go to a backend of kind `anthropic` as they are.
+
+        `shared`: of the protocol whose requests may ask for the shared context.
+        """
         self._dialect = dialect
         self._pool = pool
         self._streams = streams
@@ -51,6 +57,7 @@ class ModelEndpoint:
         self._new_id = new_id
         self._passes_verbatim = passes_verbatim
         self._errors_are_problems = errors_are_problems
+        self._shared = shared
 
     async def __call__(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one call."""
@@ -59,6 +66,10 @@ class ModelEndpoint:
             request, inquiry = await asyncio.to_thread(self._inquire, scope, body, caller)
         else:
             request, inquiry = self._inquire(scope, body, caller)
+        context = None
+        if self._shared is not None:
+            _check_scope(request, caller)
+            inquiry, context = await self._shared.put_in(inquiry, request.context)
         stream = ModelStream(self._streams, send, scope)
         if self._streams.stopping:
             raise stopping()
@@ -67,7 +78,7 @@ class ModelEndpoint:
         try:
             with self._pool.open(inquiry) as reader:
                 error_type = PROBLEM if self._errors_are_problems else JSON
-                answering = Answering(self._dialect, request, inquiry, self._clock, error_type)
+                answering = Answering(self._dialect, request, inquiry, self._clock, error_type, context)
                 await stream.serve(reader, receive, answering)
         finally:
             self._streams.leave(stream)
@@ -95,6 +106,15 @@ class ModelEndpoint:
             return status, msgspec.json.encode(problem_of(error)), headers
         body = self._dialect.error_body(status, error.code, error.detail, call)
         return status, body, [*JSON, *(header for header in headers if header[0] != b"content-type")]
+
+
+def _check_scope(request: ChatRequest, caller: Caller) -> None:
+    if request.context is not None and not caller.may(CONTEXT):
+        raise Refused(
+            "missing_scope",
+            f"the token {caller.name!r} lacks the scope {CONTEXT!r}, which `context` asks for; add it under "
+            "auth.tokens, or leave `context` out",
+        )
 
 
 def _text_headers(scope: Scope) -> Mapping[str, str]:

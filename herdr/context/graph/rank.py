@@ -181,7 +181,8 @@ def _rank(known: References, focus: Set[str], names: Set[str], certain: Certain)
         for to, name, share in row:
             key = (known.paths[to], name)
             factor = (NAMED if name in names else 1.0) * (FROM_FOCUS if source in focus else 1.0)
-            if key[0] in certain.get((source, name), key):
+            sure = certain.get((source, name))
+            if sure is None or key[0] in sure:
                 symbols[key] = symbols.get(key, 0.0) + worth * share * factor
     return Ranking(known, dict(zip(known.paths, files, strict=True)), symbols)
 

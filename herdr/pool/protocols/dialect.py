@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from herdr.pool.chunk import Chunk, Usage
+from herdr.pool.inset import Report
 from herdr.pool.request import ChatRequest
 
 
@@ -23,6 +24,8 @@ class Opening(msgspec.Struct, frozen=True):
     """Seconds since the Unix epoch."""
     usage: Usage = Usage()
     """The prompt's tokens: exact when the backend has said so, else estimated. `output` is 0."""
+    context: Report | None = None
+    """What the prompt holds of the shared context, where that was asked for."""
 
 
 class Ending(msgspec.Struct, frozen=True):

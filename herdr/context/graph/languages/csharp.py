@@ -49,6 +49,7 @@ QUERY = """
 (event_declaration name: (_) @name) @definition.property
 (event_field_declaration (variable_declaration (variable_declarator name: (_) @name))) @definition.field
 (field_declaration (variable_declaration (variable_declarator name: (_) @name))) @definition.field
+(constructor_initializer ["base" "this"] @name) @call
 """ + "".join(_CALLED.format(name) for name in _NAMES)
 """A namespace is only the line that names it: with it around them, the names in a file would depend on which
 of its two forms the file is written in.

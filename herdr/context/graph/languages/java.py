@@ -33,6 +33,7 @@ QUERY = (
 (constant_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.constant
 (method_invocation !object name: (identifier) @name) @call
 (method_invocation object: (_) @receiver name: (identifier) @name) @call
+(explicit_constructor_invocation constructor: (_) @name) @call
 (method_reference . (_) @receiver "::" (identifier) @name) @call
 (method_reference . (identifier) @name "::" "new") @call
 (method_reference . (field_access object: (_) @receiver field: (identifier) @name) "::" "new") @call
@@ -62,7 +63,7 @@ def read_imports(node: Node) -> Iterator[Import]:
 def find_module(found: Import, _path: str, files: Files) -> Sequence[str]:
     """Return the file of the class that is named, of the one around it, or all files of a package."""
     package, name = found.module, found.name
-    if name == "*":
+    if name in ("", "*"):
         if inside := _sources(found.module, files):
             return inside
         package, _, name = package.rpartition(".")

@@ -1,7 +1,7 @@
 """Pure: an answer as `/v1/chat` streams it: every `data:` line is one whole JSON object, and there is no end mark.
 
 id: <call>.<n>                  n counts from 1
-event: message.start            {"call", "model", "agent", "slot", "queue_ms"}
+event: message.start            {"call", "model", "agent", "slot", "queue_ms"}, maybe with "context"
 event: message.delta            {"text"} or {"thinking"}
 event: tool.call                {"id", "name", "input"}, whole
 event: message.end              {"stop_reason", "usage", "timings"}
@@ -14,6 +14,7 @@ from http import HTTPStatus
 import msgspec
 
 from herdr.pool.chunk import Chunk, End, TextDelta, ThinkingDelta, ToolDelta, ToolEnd, ToolStart, Usage
+from herdr.pool.inset import Report
 from herdr.pool.protocols.dialect import Ending, Opening
 from herdr.pool.protocols.json_text import object_raw, on_one_line
 from herdr.pool.request import ChatRequest
@@ -34,6 +35,7 @@ class Start(msgspec.Struct):
     agent: str
     slot: int | None
     queue_ms: int
+    context: Report | msgspec.UnsetType = msgspec.UNSET
 
 
 class ToolCall(msgspec.Struct):
@@ -83,6 +85,11 @@ def tokens(usage: Usage) -> Tokens:
     return Tokens(usage.prompt, usage.cached, usage.output)
 
 
+def context_of(opening: Opening) -> Report | msgspec.UnsetType:
+    """Return what is said about the shared context, if that was asked for."""
+    return msgspec.UNSET if opening.context is None else opening.context
+
+
 def tool_call(start: ToolStart, arguments: str) -> ToolCall | None:
     """Return a call on one line; None when the answer's end cut it off."""
     written = object_raw(arguments)
@@ -116,7 +123,9 @@ class ChatEncoder:
     def start(self) -> bytes:
         """Return `message.start`."""
         opening = self._opening
-        begun = Start(opening.call, opening.model, opening.agent, opening.slot, opening.queue_ms)
+        begun = Start(
+            opening.call, opening.model, opening.agent, opening.slot, opening.queue_ms, context_of(opening)
+        )
         return self._block(b"message.start", begun)
 
     def feed(self, chunk: Chunk) -> bytes:

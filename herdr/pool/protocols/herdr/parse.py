@@ -1,9 +1,10 @@
 """Pure: the body of `POST /v1/chat` into a request. Unknown fields are ignored."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from herdr.pool.protocols.herdr.messages import ChatMessage, messages_of
 from herdr.pool.protocols.openai.parse import token_limit
@@ -17,11 +18,14 @@ from herdr.pool.protocols.openai.tools import (
     tool_of,
 )
 from herdr.pool.protocols.reading import decode_body, given, missing_field, object_text, refuse, shown
-from herdr.pool.request import ChatRequest, Message, Text, Tool, ToolChoice
+from herdr.pool.request import ChatRequest, ContextWish, Message, Text, Tool, ToolChoice
 
 DEFAULT_MODEL = "default"  # no model of that name has to exist: an unknown name means the default backend
 NAME_MAX = 128  # characters of an agent's, a session's or a route's name, as in events
 PRIORITIES = range(10)
+MAP_TOKENS_MIN, MAP_TOKENS_MAX = 16, 100_000  # as `GET /v1/context/{workspace}/graph/map` takes them
+FILES_MAX = 32  # each is looked up on every turn
+PATH_MAX = 4096  # characters, as of an event's subject
 
 
 class ChatTool(msgspec.Struct):
@@ -50,6 +54,15 @@ class Thought(msgspec.Struct):
     type: str = "enabled"
 
 
+class ChatContext(msgspec.Struct, forbid_unknown_fields=True):
+    """What of the shared context to put into the prompt. A wrong name here would go unnoticed otherwise."""
+
+    session: bool | None = None
+    map_tokens: Annotated[int, Meta(ge=MAP_TOKENS_MIN, le=MAP_TOKENS_MAX)] | None = None
+    files: Annotated[list[str], Meta(max_length=FILES_MAX)] | None = None
+    workspace: str | None = None
+
+
 class ChatBody(SamplingFields, kw_only=True):
     """What is read of a body."""
 
@@ -68,6 +81,7 @@ class ChatBody(SamplingFields, kw_only=True):
     thinking: Thought | bool | None = None
     effort: str | None = None
     stream: bool | None = None
+    context: ChatContext | None = None
 
 
 _decoder = msgspec.json.Decoder(ChatBody)
@@ -97,7 +111,28 @@ def parse(body: bytes) -> ChatRequest:
         agent=_name(asked.agent, "agent"),
         route=_name(asked.route, "route"),
         priority=asked.priority,
+        context=_context(asked.context),
     )
+
+
+def _context(context: ChatContext | None) -> ContextWish | None:
+    if context is None:
+        return None
+    files = [_path(path, f"context.files[{i}]") for i, path in enumerate(context.files or ())]
+    workspace = _name(context.workspace, "context.workspace") or "default"
+    return ContextWish(context.session is True, context.map_tokens, tuple(dict.fromkeys(files)), workspace)
+
+
+def _path(path: str, at: str) -> str:
+    if (
+        path
+        and len(path) <= PATH_MAX
+        and path.isprintable()
+        and path[0] != "/"
+        and ".." not in path.split("/")
+    ):
+        return path
+    raise refuse(at, "Expected the path of a file, relative to the workspace and without `..`: src/app.py.")
 
 
 def _name(name: str | None, at: str) -> str | None:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from herdr.pool.chunk import Chunk, End, TextDelta, ThinkingDelta, ToolDelta, ToolEnd, ToolStart
+from herdr.pool.inset import Report
 from herdr.pool.protocols.dialect import Ending, Opening
-from herdr.pool.protocols.herdr.encode import Tokens, ToolCall, tokens, tool_call
+from herdr.pool.protocols.herdr.encode import Tokens, ToolCall, context_of, tokens, tool_call
 from herdr.pool.request import ChatRequest
 
 _encode = msgspec.json.Encoder().encode
@@ -26,6 +27,7 @@ class Whole(msgspec.Struct):
     stop_sequence: str | msgspec.UnsetType
     usage: Tokens
     timings: Ending
+    context: Report | msgspec.UnsetType
 
 
 def whole(opening: Opening, request: ChatRequest, chunks: Sequence[Chunk], ending: Ending) -> bytes:
@@ -44,6 +46,7 @@ def whole(opening: Opening, request: ChatRequest, chunks: Sequence[Chunk], endin
         stop_sequence=msgspec.UNSET if end.stop_sequence is None else end.stop_sequence,
         usage=tokens(end.usage),
         timings=ending,
+        context=context_of(opening),
     )
     return _encode(answer)
 

@@ -1,0 +1,142 @@
+"""Pure: the outline of a whole project within a budget: its most important definitions, by file.
+
+    src/shop/cart.py:
+      class Cart(Basket)
+        def total(self, tax: Rate) -> Money
+      def load(name: str) -> Cart
+
+There are no line numbers in it and its order is that of paths and of the text, so that an edit within a function
+changes no byte of it, and it can stand in a prompt that a model server has cached.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from heapq import nlargest
+
+import msgspec
+
+from herdr.context.graph.outline import Outline, qualified_name
+from herdr.context.graph.project import Project
+from herdr.context.graph.rank import Ranking
+from herdr.context.graph.scopes import around
+
+PIECES_MAX = 4_000  # a map of 100,000 tokens holds about so many
+LINE_MAX = 140  # characters of one signature; the file itself tells the rest
+KEPT = 1.2  # how much more than its worth what is in the map already counts
+UNCALLED = 0.01  # of its file's rank: what an exported definition is worth that no other file calls
+UNCALLED_FILES_MAX = 400  # files that are read for such definitions
+
+
+class Piece(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One definition for the map."""
+
+    path: str
+    symbol: str
+    """Its id: `src/a.py::Cart.total`."""
+    lines: tuple[tuple[int, str], ...]
+    """Its place in the outline and its text, behind those of the definitions around it."""
+    rank: float
+
+
+def pieces(
+    project: Project,
+    ranking: Ranking,
+    focus: Set[str] = frozenset(),
+    previous: Set[str] = frozenset(),
+    limit: int = PIECES_MAX,
+) -> list[Piece]:
+    """Return the best definitions, the best one first.
+
+    `focus` are files of which everything exported counts; `previous` are the ids of what the last map held, which
+    stays unless something else is clearly better.
+    """
+    best: dict[str, Piece] = {}
+    for piece in (*_called(project, ranking, limit), *_uncalled(project, ranking, focus)):
+        found = best.setdefault(piece.symbol, piece)
+        if piece.rank > found.rank:
+            best[piece.symbol] = piece
+    order = sorted(
+        best.values(),
+        key=lambda piece: (
+            -piece.rank * (KEPT if piece.symbol in previous else 1.0),
+            piece.path,
+            piece.lines,
+        ),
+    )
+    return order[:limit]
+
+
+def _called(project: Project, ranking: Ranking, limit: int) -> Iterator[Piece]:
+    """Yield what other files call; a name that a file defines several times shares what it is worth."""
+    items = nlargest(limit, ranking.symbols.items(), key=lambda item: (item[1], item[0]))
+    for (path, name), worth in items:
+        outline = project.outline(path)
+        if outline is not None:
+            kinds = project.language(outline.language).callable_kinds
+            places = [p for p, s in enumerate(outline.symbols) if s.name == name and s.kind in kinds]
+            yield from (_piece(path, outline, place, worth / len(places)) for place in places)
+
+
+def _uncalled(project: Project, ranking: Ranking, focus: Set[str]) -> Iterator[Piece]:
+    """Yield what the most important files offer, whether or not somebody calls it yet."""
+    files = nlargest(UNCALLED_FILES_MAX, ranking.files.items(), key=lambda item: (item[1], item[0]))
+    chosen = {path: worth for path, worth in files} | {
+        path: ranking.files[path] for path in sorted(focus) if path in ranking.files
+    }
+    for path, worth in sorted(chosen.items()):
+        outline = project.outline(path)
+        if outline is not None:
+            offered = [p for p, s in enumerate(outline.symbols) if s.exported and _is_shown(outline, p)]
+            for place in offered:
+                depth = sum(1 for _ in around(outline, place)) - 1
+                yield _piece(path, outline, place, worth * UNCALLED / (depth * len(offered) ** 0.5))
+
+
+def _is_shown(outline: Outline, place: int) -> bool:
+    """Tell whether everything around a definition can be named from outside, and it is no mere value."""
+    symbols = outline.symbols
+    inside_function = any(
+        p >= 0 and p != place and symbols[p].kind in ("function", "method", "constructor", "property")
+        for p in around(outline, place)
+    )
+    return not inside_function and symbols[place].kind not in ("field", "variable", "constant", "impl")
+
+
+def _piece(path: str, outline: Outline, place: int, rank: float) -> Piece:
+    chain = [p for p in around(outline, place) if p >= 0]
+    lines = [(p, _line(outline.symbols[p].signature, depth)) for depth, p in enumerate(reversed(chain))]
+    return Piece(path, f"{path}::{qualified_name(outline, place)}", tuple(lines), rank)
+
+
+def _line(signature: str, depth: int) -> str:
+    text = signature if len(signature) <= LINE_MAX else f"{signature[: LINE_MAX - 1]}…"
+    return f"{'  ' * (depth + 1)}{text}\n"
+
+
+def render(chosen: Iterable[Piece]) -> str:
+    """Return the map's text: the chosen pieces by path and place, each line once."""
+    files: dict[str, dict[int, str]] = {}
+    for piece in chosen:
+        files.setdefault(piece.path, {}).update(piece.lines)
+    return "".join(
+        f"{path}:\n{''.join(text for _place, text in sorted(lines.items()))}"
+        for path, lines in sorted(files.items())
+    )
+
+
+def fit(found: Sequence[Piece], count: Callable[[str], int], budget: int) -> list[Piece]:
+    """Return as many of the best pieces as the budget holds, by whatever counts it.
+
+    What is counted is the text as it will be, a few times: a sum over pieces would be another number, and a
+    tokenizer may be slow.
+    """
+    fitting, too_many = 0, 1
+    while too_many <= len(found) and count(render(found[:too_many])) <= budget:
+        fitting, too_many = too_many, too_many * 2
+    too_many = min(too_many, len(found) + 1)
+    while too_many - fitting > 1:
+        middle = (fitting + too_many) // 2
+        if count(render(found[:middle])) <= budget:
+            fitting = middle
+        else:
+            too_many = middle
+    return list(found[:fitting])
