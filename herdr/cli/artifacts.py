@@ -27,7 +27,7 @@ examples:
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1000
 TTL_MAX_S = 30 * 86_400  # as the gateway has it
 CONTENT_MAX = 256 * 1024**2  # bytes read before they are sent; no gateway keeps as much by default
-_COLUMNS = ("name", "kind", "size", "by", "workspace", "expires", "based on")
+_COLUMNS = ("name", "kind", "size", "by", "session", "expires", "based on")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -58,6 +58,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add_put(put)
     _add_list(listing)
     for part in (listing, get, put, delete):
+        add_workspace(part)
         add_connection(part)
         for action in part._actions:
             if action.dest in ("url", "token", "json"):
@@ -72,14 +73,12 @@ def _add_put(put: argparse.ArgumentParser) -> None:
     put.add_argument(
         "--ttl", type=whole(1, TTL_MAX_S), metavar="S", help="seconds after which it goes (default: 7 days)"
     )
-    add_workspace(put)
     put.add_argument("--session", metavar="ID", help="the conversation that it belongs to")
     put.add_argument("--based-on", metavar="WHAT", help="what it was made from")
 
 
 def _add_list(listing: argparse.ArgumentParser) -> None:
     listing.add_argument("--kind", metavar="K", help="only this kind")
-    listing.add_argument("--workspace", metavar="W", help="only this project's")
     listing.add_argument("--session", metavar="ID", help="only this conversation's")
     listing.add_argument(
         "--limit",
@@ -93,25 +92,28 @@ def _add_list(listing: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the part that was asked for; without one, list."""
     gateway = gateway_of(args, ANSWER_S)
+    if args.part == "put":
+        content = _content(args.file)  # before anybody is asked: the file may not be there
+    workspace = workspace_of(gateway, getattr(args, "workspace", None))
     if args.part == "get":
-        _get(gateway, args)
+        _get(gateway, workspace, args)
     elif args.part == "put":
-        _put(gateway, args)
+        _put(gateway, workspace, content, args)
     elif args.part == "delete":
-        gateway.call("DELETE", _address(args.name))
+        gateway.call("DELETE", _address(args.name, {"workspace": workspace}))
         note(f"{args.name} is deleted")
     else:
-        _list(gateway, args)
+        _list(gateway, workspace, args)
     return 0
 
 
-def _address(name: str) -> str:
-    return f"/v1/artifacts/{quote(name, safe='/', errors='surrogateescape')}"
+def _address(name: str, query: Mapping[str, object]) -> str:
+    return with_query(f"/v1/artifacts/{quote(name, safe='/', errors='surrogateescape')}", query)
 
 
-def _list(gateway: Gateway, args: argparse.Namespace) -> None:
-    query = {name: getattr(args, name, None) for name in ("workspace", "kind", "session", "limit")}
-    found = gateway.read("/v1/artifacts", query)
+def _list(gateway: Gateway, workspace: str, args: argparse.Namespace) -> None:
+    filters = {name: getattr(args, name, None) for name in ("kind", "session", "limit")}
+    found = gateway.read("/v1/artifacts", {"workspace": workspace, **filters})
     if args.json:
         print_json(found)
         return
@@ -120,7 +122,7 @@ def _list(gateway: Gateway, args: argparse.Namespace) -> None:
     if artifacts:
         print_rows(_COLUMNS, (_row(artifact, now_us) for artifact in artifacts))
     else:
-        note("there are no artifacts")
+        note(f"{workspace} has no artifacts" + (" such as these" if any(filters.values()) else ""))
     if more := found.get("more"):
         note(f"{number(more)} more: `herdr artifacts list --limit N`")
     if artifacts and found.get("limit_bytes"):
@@ -133,25 +135,22 @@ def _row(artifact: Mapping[str, Any], now_us: int) -> list[str]:
     return [
         *cells(artifact, "name", "kind"),
         size(artifact.get("bytes")),
-        *cells(artifact, "by", "workspace"),
+        *cells(artifact, "by", "session"),
         from_now(moment_of(artifact.get("expires")), now_us),
         *cells(artifact, "based_on"),
     ]
 
 
-def _get(gateway: Gateway, args: argparse.Namespace) -> None:
-    address = _address(args.name)
+def _get(gateway: Gateway, workspace: str, args: argparse.Namespace) -> None:
+    address = _address(args.name, {"workspace": workspace})
     if args.output is not None:
         count = write_whole(args.output, gateway.chunks(address))
-        if args.json:
-            print_json(gateway.read(address, {"meta": "true"}))
-        else:
-            note(f"{args.output}: {size(count)}")
-    elif args.json:
-        print_json(gateway.read(address, {"meta": "true"}))
-    elif sys.stdout.isatty():
+        note(f"{args.output}: {size(count)}")
+    if args.json:
+        print_json(gateway.read(_address(args.name, {"workspace": workspace, "meta": "true"})))
+    elif args.output is None and sys.stdout.isatty():
         _show(b"".join(gateway.chunks(address)), args.name)
-    else:
+    elif args.output is None:
         for block in gateway.chunks(address):
             sys.stdout.buffer.write(block)
 
@@ -164,11 +163,9 @@ def _show(content: bytes, name: str) -> None:
     print_text(text)
 
 
-def _put(gateway: Gateway, args: argparse.Namespace) -> None:
-    content = _content(args.file)
-    query = {"kind": args.kind, "ttl_s": args.ttl, "workspace": workspace_of(gateway, args.workspace)}
-    query |= {"session": args.session, "based_on": args.based_on}
-    address = with_query(_address(args.name), query)
+def _put(gateway: Gateway, workspace: str, content: bytes, args: argparse.Namespace) -> None:
+    query = {"workspace": workspace, "kind": args.kind, "ttl_s": args.ttl, "session": args.session}
+    address = _address(args.name, {**query, "based_on": args.based_on})
     stored = gateway.object(gateway.send("PUT", address, content, len(content), _type_of(content)))
     if args.json:
         print_json(stored)

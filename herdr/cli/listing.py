@@ -72,7 +72,7 @@ def size(count: object) -> str:
     unit, number = 0, float(count)
     while number >= 1024 and unit < len(_UNITS) - 1:
         number, unit = number / 1024, unit + 1
-    return f"{number:.1f} {_UNITS[unit]}" if unit else f"{number:.0f} {_UNITS[unit]}"
+    return f"{number:.1f} {_UNITS[unit]}" if unit else many(count, "byte")
 
 
 def moment(time: object) -> str:

@@ -47,7 +47,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     """Return a type of arguments: whole numbers from one to another."""
 
     def number(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high):
+        if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
             raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
         return int(text)
 

@@ -1,6 +1,7 @@
 """`herdr symbols`: where something is defined."""
 
 import argparse
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +33,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("name", metavar="NAME", help="what it is called")
     parser.add_argument("--kind", metavar="K", help="only this kind: class, function, method …")
-    parser.add_argument("--path", metavar="P", help="only in files that this covers, from where we are")
+    parser.add_argument(
+        "--path",
+        metavar="P",
+        help="only in this file or folder, or in files that a glob covers, from where we are",
+    )
     add_workspace(parser)
     parser.add_argument(
         "--limit",
@@ -48,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the symbols."""
     gateway = gateway_of(args, ANSWER_S)
     workspace, paths = paths_of(gateway, args.workspace, [args.path] if args.path is not None else [])
-    query = {"name": args.name, "kind": args.kind, "path": paths, "limit": args.limit}
+    covered = [f"{path}/**".removeprefix("./") if os.path.isdir(args.path) else path for path in paths]
+    query = {"name": args.name, "kind": args.kind, "path": covered, "limit": args.limit}
     found = gateway.read(address(workspace, "/graph/symbols"), query)
     if args.json:
         print_json(found)

@@ -13,7 +13,7 @@ import msgspec
 from herdr.clock import Clock
 from herdr.context.graph.files import Numbers
 from herdr.context.graph.frames import Answer, Request, encode_frame
-from herdr.errors import HerdrError, NotFound
+from herdr.errors import HerdrError, InvalidInput, NotFound
 from herdr.indexer.index import Index
 from herdr.indexer.parse_pool import ParsePool
 from herdr.indexer.pipes import PipeEnded, read_frame
@@ -108,8 +108,9 @@ class Program:
             code, detail = "graph_unavailable", f"the project graph cannot be used: {cause_of(error)}"
         else:
             code, detail = "graph_unavailable", f"the project graph cannot be used: {error}"
+        kind = "not_found" if isinstance(error, NotFound) else "invalid" if isinstance(error, InvalidInput) else "failed"
         if request.id:
-            self._send(encode_frame(Answer(request.id, code=code, detail=detail)))
+            self._send(encode_frame(Answer(request.id, error=kind, code=code, detail=detail)))
         else:
             _log.error("%s %s: %s", request.op, request.workspace, detail)
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -29,7 +30,9 @@ from herdr.pool.protocols.backend.tokens import estimate_tokens
 from herdr.pool.request import ContextWish
 from herdr.pool.run import Inquiry
 
-LOOK_S = 5.0  # a first map of a large tree; what comes later is missing in the whole conversation
+FIRST_LOOK_S = 5.0  # what a conversation begins without, it stays without; a map of a large tree takes time
+LATER_LOOK_S = 1.0  # what is missing now comes with the next turn
+AT_ONCE_MAX = 16  # look-ups of all calls together; the index answers one after another anyway
 LARGE_TOKENS = 100_000  # putting a prompt together and hashing it takes milliseconds from here on
 SESSION_TOKENS = 2048
 
@@ -38,6 +41,9 @@ TIMEOUT = "timeout"
 FAILED = "failed"
 
 _log = logging.getLogger("herdr.pool")
+
+
+Ask = Callable[[], Awaitable[Excerpt]]
 
 
 class Contexts(Protocol):
@@ -64,6 +70,7 @@ class SharedContext:
         self._contexts = contexts
         self._session_tokens = session_tokens
         self._memory = Memory()
+        self._room = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def put_in(self, inquiry: Inquiry, wish: ContextWish | None) -> tuple[Inquiry, Report | None]:
         """Return the inquiry with its blocks, and what the answer says about them; never fails for want of them."""
@@ -82,7 +89,7 @@ class SharedContext:
         asked = asking(own, known, wish, was_plain=was_plain)
         got = await self._look_up(asked, wish, inquiry.caller.session)
         composed = compose(asked, wish, inquiry.caller.session, got)
-        if asked.place is not None and composed.block != EMPTY:
+        if asked.place is not None and (known is None or composed.block != EMPTY):
             known = self._kept(conversation, known, asked.place.key, composed.block)
         return await _with_blocks(inquiry, known or {}), report(wish, asked, composed)
 
@@ -94,11 +101,8 @@ class SharedContext:
         One that begins as another did takes its place, unless it begins with the same block, too.
         """
         meanwhile = self._memory.find(conversation) or {}
-        if known is None:
-            known = meanwhile if meanwhile.get(key) == block else {}
-        else:
-            known = {**meanwhile, **known}
-        known = {**known, key: block}
+        goes_on = known is not None or meanwhile.get(key) == block
+        known = {**(meanwhile if goes_on else {}), **(known or {}), key: block}
         self._memory.keep(conversation, known)
         return known
 
@@ -109,30 +113,30 @@ class SharedContext:
         names += ["session"] if asked.session else []
         if contexts is None:
             return dict.fromkeys(names, NOT_SERVED)
-        wanted: dict[str, Awaitable[Excerpt]] = {
-            f"file {path}": contexts.outline(wish.workspace, path) for path in asked.files
+        wanted: dict[str, Ask] = {
+            f"file {path}": partial(contexts.outline, wish.workspace, path) for path in asked.files
         }
         if asked.map:
-            wanted["map"] = contexts.map(wish.workspace, wish.map_tokens or 0, wish.files)
+            wanted["map"] = partial(contexts.map, wish.workspace, wish.map_tokens or 0, wish.files)
         if asked.session and session is not None:
-            wanted["session"] = contexts.session(session, self._session_tokens)
-        found = await asyncio.gather(*(_look(one) for one in wanted.values()))
+            wanted["session"] = partial(contexts.session, session, self._session_tokens)
+        within_s = FIRST_LOOK_S if asked.is_first else LATER_LOOK_S
+        found = await asyncio.gather(*(self._look(one, within_s) for one in wanted.values()))
         return {**dict.fromkeys(names, NO_SESSION), **dict(zip(wanted, found, strict=True))}
 
-
-async def _look(asked: Awaitable[Excerpt]) -> Got:
-    try:
-        async with asyncio.timeout(LOOK_S):
-            excerpt = await asked
-        excerpt.text.encode()  # half a surrogate pair would fail the call later
-        return excerpt
-    except TimeoutError:
-        return TIMEOUT
-    except HerdrError as error:
-        return error.code
-    except Exception:  # noqa: BLE001 - the call goes on without it
-        _log.exception("a part of the context of a prompt could not be looked up")
-        return FAILED
+    async def _look(self, ask: Ask, within_s: float) -> Got:
+        try:
+            async with asyncio.timeout(within_s), self._room:
+                excerpt = await ask()
+            excerpt.text.encode()  # half a surrogate pair would fail the call later
+            return excerpt
+        except TimeoutError:
+            return TIMEOUT
+        except HerdrError as error:
+            return error.code
+        except Exception:  # noqa: BLE001 - the call goes on without it
+            _log.exception("a part of the context of a prompt could not be looked up")
+            return FAILED
 
 
 async def _with_blocks(inquiry: Inquiry, known: Mapping[bytes, Block]) -> Inquiry:

@@ -5,18 +5,23 @@ import contextlib
 import logging
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from herdr.context.graph.frames import FRAME_MAX, LENGTH_BYTES, Answer, Request, encode_frame
-from herdr.errors import HerdrError
+from herdr.errors import HerdrError, InvalidInput, NotFound
 
 RESTART_MIN_S, RESTART_MAX_S = 0.5, 30.0
 STOP_S = 5.0  # it has nothing to save but the transaction in flight
 UNSENT_MAX = 64 * 1024 * 1024
 """Bytes that may wait in the pipe: the list of 500,000 files is 40 MiB. Beyond it the child is replaced."""
+
+_ERRORS: Mapping[str, Callable[[str, str], HerdrError]] = MappingProxyType(
+    {"not_found": NotFound, "invalid": InvalidInput}
+)
 
 _log = logging.getLogger("herdr.indexer")
 _decode = msgspec.msgpack.Decoder(Answer).decode
@@ -132,8 +137,8 @@ class IndexerChild:
         future = self._asked.get(answer.id)
         if future is None or future.done():
             return
-        if answer.code:
-            future.set_exception(HerdrError(answer.detail, answer.code))
+        if answer.error:
+            future.set_exception(_ERRORS.get(answer.error, HerdrError)(answer.detail, answer.code))
         else:
             future.set_result(answer.body)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -189,14 +190,14 @@ class Graphs:
                 "unknown_workspace",
             )
         if graph.watcher.state().status == "lost":
-            raise HerdrError(
-                f"the folder of workspace {workspace!r} is missing; put it back, or ask again when it is there",
-                "workspace_lost",
-            )
+            raise _lost(workspace)
         return graph
 
     async def _freshen(self, graph: Graph) -> None:
         """Have everything looked at that was reported, and all files if the last look is too long ago."""
+        if not await asyncio.to_thread(os.path.isdir, graph.watcher.root):
+            graph.watcher.hint([graph.watcher.root])  # nothing tells of a folder that is moved away itself
+            raise _lost(graph.name)
         await graph.listed.wait()
         if graph.dirty or graph.watcher.verified_at + self._ttl_s < self._clock.monotonic():
             dirty, graph.dirty = graph.dirty, set()
@@ -236,6 +237,13 @@ class Graphs:
         paths = [file["path"] for file in data.get("files", ())] if answer.note == "changed" else []
         subject = paths[0] if len(paths) == 1 and "more" not in data else None
         self._announce(f"context.{answer.note}", data, answer.workspace, subject)
+
+
+def _lost(workspace: str) -> HerdrError:
+    return HerdrError(
+        f"the folder of workspace {workspace!r} is missing; put it back, or ask again when it is there",
+        "workspace_lost",
+    )
 
 
 def _row(path: str, state: FileState) -> tuple[str, int, int, int, bool]:

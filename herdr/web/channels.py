@@ -172,7 +172,8 @@ class Channels:
     def _encoded(self, page: Page) -> bytes:
         events = page.encodings.get("events")
         if events is None:
-            events = page.encodings["events"] = b",".join([event_json(i.event, self._epoch, i.form, i.context) for i in page.items])
+            shown = [event_json(i.event, self._epoch, i.form, i.context) for i in page.items]
+            events = page.encodings["events"] = b",".join(shown)
         return events
 
     async def _write_page(self, channel: Channel, page: Page) -> None:

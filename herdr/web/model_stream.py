@@ -32,16 +32,15 @@ class Answering:
         inquiry: Inquiry,
         clock: Clock,
         error_type: Headers,
-        context: Report | None = None,
     ) -> None:
-        """`context`: what the prompt holds of the shared context."""
+        self.context: Report | None = None
+        """What the prompt holds of the shared context, where that was asked for."""
         self.streams = request.stream
         self._takes_verbatim = inquiry.verbatim is not None
         self.error_type = error_type
         self._dialect = dialect
         self._request = request
         self._agent = inquiry.caller.shown
-        self._context = context
         self._clock = clock
         self._arrived = clock.monotonic()
 
@@ -65,7 +64,7 @@ class Answering:
             place.queue_ms,
             self._clock.wall_us() // 1_000_000,
             generation.usage,
-            self._context,
+            self.context,
         )
 
     def encoder(self, opening: Opening) -> Encoder:

@@ -66,19 +66,18 @@ class ModelEndpoint:
             request, inquiry = await asyncio.to_thread(self._inquire, scope, body, caller)
         else:
             request, inquiry = self._inquire(scope, body, caller)
-        context = None
-        if self._shared is not None:
-            _check_scope(request, caller)
-            inquiry, context = await self._shared.put_in(inquiry, request.context)
+        _check_scope(request, caller)
         stream = ModelStream(self._streams, send, scope)
+        error_type = PROBLEM if self._errors_are_problems else JSON
+        answering = Answering(self._dialect, request, inquiry, self._clock, error_type)
         if self._streams.stopping:
             raise stopping()
         if not self._streams.enter(stream):
             raise ModelError("overloaded", "as many streams as max_connections allows are open; ask again")
         try:
+            if self._shared is not None:
+                inquiry, answering.context = await self._shared.put_in(inquiry, request.context)
             with self._pool.open(inquiry) as reader:
-                error_type = PROBLEM if self._errors_are_problems else JSON
-                answering = Answering(self._dialect, request, inquiry, self._clock, error_type, context)
                 await stream.serve(reader, receive, answering)
         finally:
             self._streams.leave(stream)

@@ -28,6 +28,10 @@ _STATUS_BY_CODE: Mapping[str, int] = {
     "foreign_host": 421,
     "upgrade_required": 426,
     "overloaded": 503,
+    "read_only": 403,
+    "artifact_too_large": 413,
+    "blob_too_large": 413,
+    **dict.fromkeys(("indexing", "workspace_lost", "graph_unavailable", "context_unavailable"), 503),
 }
 _STATUS_BY_CLASS: tuple[tuple[type[HerdrError], int], ...] = (
     (NotFound, 404),

@@ -44,7 +44,7 @@ class ArtifactFields(TypedDict, total=False):
     """The keyword arguments of `Artifacts.put`, which says what each is for."""
 
     kind: str | None
-    ttl_s: float | None
+    ttl_s: int | None
     workspace: str
     session: str | None
     based_on: str | int | None
@@ -53,14 +53,17 @@ class ArtifactFields(TypedDict, total=False):
 class ArtifactFilters(TypedDict, total=False):
     """The keyword arguments of `Artifacts.list`."""
 
-    workspace: str | None
+    workspace: str
     kind: str | None
     session: str | None
     limit: int
 
 
 class Artifacts:
-    """The artifacts at the gateway; stands at `Hub.artifacts`. A name that there is not raises NotFound."""
+    """The artifacts at the gateway; stands at `Hub.artifacts`.
+
+    Each workspace has its own names. One that there is not raises NotFound.
+    """
 
     def __init__(self, http: PlainHttp, texts: Texts) -> None:
         self._http = http
@@ -72,7 +75,7 @@ class Artifacts:
         content: str | bytes,
         *,
         kind: str | None = None,
-        ttl_s: float | None = None,
+        ttl_s: int | None = None,
         workspace: str = "default",
         session: str | None = None,
         based_on: str | int | None = None,
@@ -89,29 +92,30 @@ class Artifacts:
         request = Request("PUT", _address(name), {"kind": kind, "ttl_s": ttl_s, **where}, body, headers)
         return await self._http.read(Artifact, request)
 
-    async def get(self, name: str) -> bytes:
+    async def get(self, name: str, *, workspace: str = "default") -> bytes:
         """Return the content. One that this hub has and that is the same is not sent again."""
-        return await self._texts.content(_address(name))
+        return await self._texts.content(_address(name), {"workspace": workspace})
 
-    async def describe(self, name: str) -> Artifact:
+    async def describe(self, name: str, *, workspace: str = "default") -> Artifact:
         """Return what is known of it, without the content."""
-        return await self._http.read(Artifact, Request("GET", _address(name), {"meta": True}))
+        query = {"workspace": workspace, "meta": True}
+        return await self._http.read(Artifact, Request("GET", _address(name), query))
 
     async def list(
         self,
         *,
-        workspace: str | None = None,
+        workspace: str = "default",
         kind: str | None = None,
         session: str | None = None,
         limit: int = 100,
     ) -> ArtifactList:
-        """Return what there is."""
+        """Return what a workspace has, the most recently used first."""
         query = {"workspace": workspace, "kind": kind, "session": session, "limit": limit}
         return await self._http.read(ArtifactList, Request("GET", "/v1/artifacts", query))
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, workspace: str = "default") -> None:
         """Delete it."""
-        await self._http.ask(Request("DELETE", _address(name)))
+        await self._http.ask(Request("DELETE", _address(name), {"workspace": workspace}))
 
 
 def _address(name: str) -> str:

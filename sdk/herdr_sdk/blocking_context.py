@@ -62,17 +62,17 @@ class Context:
         """See `herdr_sdk.Context.symbols`."""
         return self._thread.run(self._context.symbols(name, kind=kind, path=path, limit=limit))
 
-    def callers(self, symbol: str, *, limit: int | None = None) -> Callers:
+    def callers(self, symbol: str, *, limit: int = asynchronous_context.LIMIT) -> Callers:
         """See `herdr_sdk.Context.callers`."""
         return self._thread.run(self._context.callers(symbol, limit=limit))
 
-    def callees(self, symbol: str, *, limit: int | None = None) -> Callees:
+    def callees(self, symbol: str, *, limit: int = asynchronous_context.LIMIT) -> Callees:
         """See `herdr_sdk.Context.callees`."""
         return self._thread.run(self._context.callees(symbol, limit=limit))
 
-    def dependents(self, path: str, *, depth: int = 1) -> Dependents:
+    def dependents(self, path: str, *, depth: int = 1, limit: int = asynchronous_context.LIMIT) -> Dependents:
         """See `herdr_sdk.Context.dependents`."""
-        return self._thread.run(self._context.dependents(path, depth=depth))
+        return self._thread.run(self._context.dependents(path, depth=depth, limit=limit))
 
     def skipped(self, *, limit: int = asynchronous_context.LIMIT) -> Skipped:
         """See `herdr_sdk.Context.skipped`."""
@@ -131,21 +131,21 @@ class Artifacts:
         """See `herdr_sdk.artifacts.Artifacts.put`."""
         return self._thread.run(self._artifacts.put(name, content, **fields))
 
-    def get(self, name: str) -> bytes:
+    def get(self, name: str, *, workspace: str = "default") -> bytes:
         """See `herdr_sdk.artifacts.Artifacts.get`."""
-        return self._thread.run(self._artifacts.get(name))
+        return self._thread.run(self._artifacts.get(name, workspace=workspace))
 
-    def describe(self, name: str) -> Artifact:
+    def describe(self, name: str, *, workspace: str = "default") -> Artifact:
         """See `herdr_sdk.artifacts.Artifacts.describe`."""
-        return self._thread.run(self._artifacts.describe(name))
+        return self._thread.run(self._artifacts.describe(name, workspace=workspace))
 
     def list(self, **filters: Unpack[ArtifactFilters]) -> ArtifactList:
         """See `herdr_sdk.artifacts.Artifacts.list`."""
         return self._thread.run(self._artifacts.list(**filters))
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, workspace: str = "default") -> None:
         """See `herdr_sdk.artifacts.Artifacts.delete`."""
-        self._thread.run(self._artifacts.delete(name))
+        self._thread.run(self._artifacts.delete(name, workspace=workspace))
 
 
 class Snapshots:

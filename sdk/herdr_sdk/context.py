@@ -60,25 +60,28 @@ class Context:
     async def symbols(
         self, name: str, *, kind: str | None = None, path: str | None = None, limit: int = LIMIT
     ) -> Symbols:
-        """Return the definitions of a name: `total`, `Cart.total`, or a glob such as `*_total`."""
+        """Return the definitions of a name: `total`, `Cart.total`, or a glob such as `*_total`.
+
+        `path` is that of a file, or a glob: `src/**`.
+        """
         return await self._look(
             Symbols, "symbols", {"name": name, "kind": kind, "path": path, "limit": limit}
         )
 
-    async def callers(self, symbol: str, *, limit: int | None = None) -> Callers:
+    async def callers(self, symbol: str, *, limit: int = LIMIT) -> Callers:
         """Return who calls it: an id (`src/cart.py::Cart.total`), or a name, which stands for all its definitions.
 
         Raises NotFound.
         """
         return await self._look(Callers, "callers", {"symbol": symbol, "limit": limit})
 
-    async def callees(self, symbol: str, *, limit: int | None = None) -> Callees:
+    async def callees(self, symbol: str, *, limit: int = LIMIT) -> Callees:
         """Return what it calls; raises NotFound."""
         return await self._look(Callees, "callees", {"symbol": symbol, "limit": limit})
 
-    async def dependents(self, path: str, *, depth: int = 1) -> Dependents:
+    async def dependents(self, path: str, *, depth: int = 1, limit: int = LIMIT) -> Dependents:
         """Return the files that import a file, up to `depth` imports away; raises NotFound."""
-        return await self._look(Dependents, "dependents", {"path": path, "depth": depth})
+        return await self._look(Dependents, "dependents", {"path": path, "depth": depth, "limit": limit})
 
     async def skipped(self, *, limit: int = LIMIT) -> Skipped:
         """Return what is not in the graph, and why."""

@@ -11,7 +11,7 @@ HerdrError
 ├── LockLost           a lock was not held to the end of its block
 └── ServerError        anything else that the gateway reports, with its `code`
     ├── NotFound       there is no such workspace, file, symbol, session, artifact …
-    └── NotReady       the first index is being built, or the folder is away; ask again later
+    └── NotReady       the first index is being built, the folder is away …: ask again later
 """
 
 from collections.abc import Sequence
@@ -170,8 +170,8 @@ class NotFound(ServerError):
 
 
 class NotReady(ServerError):
-    """The project cannot be looked at now: its first index is being built (`indexing`), or its folder is away
-    (`workspace_lost`).
+    """What is known cannot be looked at now: the first index is being built (`indexing`), the folder is away
+    (`workspace_lost`), or a part of the gateway is being started anew (`graph_unavailable`, `context_unavailable`).
     """
 
     def __init__(

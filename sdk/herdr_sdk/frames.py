@@ -22,7 +22,12 @@ from herdr_sdk.event import Event, Receipt
 SUBPROTOCOL = "herdr.v1.json"
 PASSING = ("log_unavailable", "overloaded")  # the gateway's trouble, not the request's: worth asking again
 
-NOT_READY = ("indexing", "workspace_lost")  # what there is to look at comes, or comes back
+NOT_READY = (
+    "indexing",
+    "workspace_lost",
+    "graph_unavailable",
+    "context_unavailable",
+)  # it comes, or comes back
 
 
 class Receipts(msgspec.Struct, tag_field="op", tag="receipts", gc=False):

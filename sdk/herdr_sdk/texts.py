@@ -91,9 +91,9 @@ class Texts:
         same = before is not None and before.text == answer.text
         return msgspec.structs.replace(answer, unchanged=same)
 
-    async def content(self, path: str) -> bytes:
+    async def content(self, path: str, query: Mapping[str, object]) -> bytes:
         """Return the bytes at an address, from what was kept if the gateway says that they are the same."""
-        request = Request("GET", path)
+        request = Request("GET", path, query)
         kept, reply = await self._ask(request)
         if reply.status == NOT_MODIFIED and kept is not None and isinstance(kept.value, bytes):
             return kept.value

@@ -50,11 +50,13 @@ async def test_content_that_is_the_same_is_not_sent_again(faulty) -> None:
 
     faulty.answer = answer
     artifacts = Hub().artifacts
-    assert [await artifacts.get("a/b") for _ in range(2)] == [b"\x00{}", b"\x00{}"]
-    assert [asked.address for asked in faulty.asked] == ["/v1/artifacts/a/b"] * 2
+    assert [await artifacts.get("a/b", workspace="shop") for _ in range(2)] == [b"\x00{}", b"\x00{}"]
+    assert [asked.address for asked in faulty.asked] == ["/v1/artifacts/a/b?workspace=shop"] * 2
     assert faulty.asked[1].headers["if-none-match"] == '"ab"'
+    assert await Hub().artifacts.get("a/b") == b"\x00{}"
+    assert faulty.asked[2].headers.get("if-none-match") is None
     faulty.answer = lambda asked: web.Response(body=b"new", headers={"ETag": '"cd"'})
-    assert await artifacts.get("a/b") == b"new"
+    assert await artifacts.get("a/b", workspace="shop") == b"new"
 
 
 async def test_describing_listing_and_deleting(faulty) -> None:
@@ -66,12 +68,12 @@ async def test_describing_listing_and_deleting(faulty) -> None:
     await artifacts.list()
     assert (found.artifacts[0].ref, found.bytes, found.limit_bytes, found.more) == ("ab", 7, 134217728, 3)
     faulty.answer = lambda asked: web.Response(status=204)
-    await artifacts.delete("a")
+    await artifacts.delete("a", workspace="w")
     assert [(asked.method, asked.address) for asked in faulty.asked] == [
-        ("GET", "/v1/artifacts/a?meta=true"),
+        ("GET", "/v1/artifacts/a?workspace=default&meta=true"),
         ("GET", "/v1/artifacts?workspace=shop&kind=patch&session=s&limit=1"),
-        ("GET", "/v1/artifacts?limit=100"),
-        ("DELETE", "/v1/artifacts/a"),
+        ("GET", "/v1/artifacts?workspace=default&limit=100"),
+        ("DELETE", "/v1/artifacts/a?workspace=w"),
     ]
 
 

@@ -72,7 +72,7 @@ async def test_all_of_it_blocks_and_answers(faulty, tmp_path) -> None:
     def script() -> list[object]:
         with Hub(name="script") as hub:
             shop, session = hub.context("shop"), hub.session("s1", "shop")
-            hub.artifacts.delete("digest")
+            hub.artifacts.delete("digest", workspace="w")
             session.delete()
             return [
                 *(shop.workspace, session.session, shop.map(100, "a.py", ["b"]).text, shop.file("a.py").text),
@@ -86,8 +86,14 @@ async def test_all_of_it_blocks_and_answers(faulty, tmp_path) -> None:
                 *(session.window(100).text, session.say("user", "hello", id="m1").stored),
                 *(len(session.record({"role": "user", "content": "x"} for _ in range(1))),),
                 *(session.messages(1, 2).more, hub.sessions(limit=3).more),
-                *(hub.artifacts.put("digest", "x", kind="patch").name, hub.artifacts.get("digest")),
-                *(hub.artifacts.describe("digest").name, hub.artifacts.list(kind="patch").more),
+                *(
+                    hub.artifacts.put("digest", "x", kind="patch").name,
+                    hub.artifacts.get("digest", workspace="w"),
+                ),
+                *(
+                    hub.artifacts.describe("digest", workspace="w").name,
+                    hub.artifacts.list(kind="patch").more,
+                ),
                 *(
                     hub.snapshots.export("shop", tmp_path / "x"),
                     hub.snapshots.import_("shop", tmp_path / "x").files,
@@ -99,6 +105,7 @@ async def test_all_of_it_blocks_and_answers(faulty, tmp_path) -> None:
         *("shop", "s1", "m", "f", 1, 2, 3, 4, 5, "ready", "indexing", "w", True, 1, 6, 7),
         *("digest", b"content", "digest", 8, 6, 9),
     ]
+    assert sum("workspace=w" in asked.address for asked in faulty.asked) == 3
     assert "/v1/context/shop/graph/map?tokens=100&focus=a.py&name=b" in [
         asked.address for asked in faulty.asked
     ]

@@ -193,7 +193,7 @@ async def test_callers_and_callees(faulty) -> None:
     }
     faulty.answer = lambda asked: {"definitions": [TOTAL], "callees": [callee], "more": 0}
     callees = await context.callees("total")
-    assert faulty.asked[-1].address.endswith("/callees?symbol=total")
+    assert faulty.asked[-1].address.endswith("/callees?symbol=total&limit=100")
     assert (callees.callees[0].resolution, callees.callees[0].targets) == ("a later one", ())
 
 
@@ -210,7 +210,7 @@ async def test_dependents_and_what_is_skipped(faulty) -> None:
     skipped = await context.skipped(limit=1)
     assert (skipped.skipped[0].path, skipped.skipped[0].reason, skipped.more) == ("x.png", "binary", 4)
     assert [asked.address.rpartition("/")[2] for asked in faulty.asked] == [
-        "dependents?path=a&depth=2", "skipped?limit=1"
+        "dependents?path=a&depth=2&limit=100", "skipped?limit=1"
     ]  # fmt: skip
 
 
@@ -242,6 +242,8 @@ async def test_the_manifest_and_indexing(faulty) -> None:
         ),
         (problem(503, "indexing", "wait", **{"Retry-After": "7"}), NotReady, r"\[indexing\]"),
         (problem(503, "workspace_lost", "the folder is away"), NotReady, r"\[workspace_lost\]"),
+        (problem(503, "graph_unavailable", "the indexer is gone"), NotReady, r"\[graph_unavailable\]"),
+        (problem(503, "context_unavailable", "it is behind"), NotReady, r"\[context_unavailable\]"),
         (problem(400, "bad_path", "leaves it"), ServerError, r"\[bad_path\]"),
         (problem(403, "missing_scope", "the token has no scope context"), Unauthorized, "no scope context"),
         (web.Response(status=502, text="<html>"), ServerError, "HTTP 502 with something else"),

@@ -17,6 +17,7 @@ ABOUT: dict[str, Any] = {
     "bytes": 3_500_000,
     "by": "ci\x1b",
     "expires": "2020-01-01T00:00:00Z",
+    "session": "s 1",
     "based_on": "17",
     "redacted": 0,
 }
@@ -51,12 +52,12 @@ def herdr(answers: ContextAnswers, tmp_path: Path) -> Cli:
 def test_the_list(herdr: Cli, answers: ContextAnswers, part: tuple[str, ...]) -> None:
     done = herdr("artifacts", *part)
     head, first, second = done.stdout.splitlines()
-    assert head.split() == ["name", "kind", "size", "by", "workspace", "expires", "based", "on"]
-    assert first.startswith(r"digests/py test  log_digest  3.3 MiB  ci\u001b  shop       ")
+    assert head.split() == ["name", "kind", "size", "by", "session", "expires", "based", "on"]
+    assert first.startswith(r"digests/py test  log_digest  3.3 MiB  ci\u001b  s 1      ")
     assert first.endswith("ago  17")
-    assert second.split() == ["x", "log_digest", "3.3", "MiB", r"ci\u001b", "shop", "-", "-"]
+    assert second.split() == ["x", "log_digest", "3.3", "MiB", r"ci\u001b", "s", "1", "-", "-"]
     assert (done.returncode, done.stderr) == (0, ROOM)
-    assert answers.addresses() == ["/v1/artifacts?limit=100" if part else "/v1/artifacts"]
+    assert answers.addresses() == ["/v1/artifacts?workspace=shop" + ("&limit=100" if part else "")]
 
 
 def test_filters(herdr: Cli, answers: ContextAnswers) -> None:
@@ -66,7 +67,11 @@ def test_filters(herdr: Cli, answers: ContextAnswers) -> None:
     )
     assert answers.addresses() == ["/v1/artifacts?workspace=a%26b&kind=patch&session=s&limit=1"]
     more = "herdr: 2 more: `herdr artifacts list --limit N`\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "herdr: there are no artifacts\n" + more)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "",
+        "herdr: a&b has no artifacts such as these\n" + more,
+    )
 
 
 def test_content_goes_to_a_pipe_as_it_is(herdr: Cli, answers: ContextAnswers) -> None:
@@ -75,7 +80,7 @@ def test_content_goes_to_a_pipe_as_it_is(herdr: Cli, answers: ContextAnswers) ->
     with herdr.start("artifacts", "get", NAME) as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out == content, err) == (0, True, b"")
-    assert answers.addresses() == [ADDRESS]
+    assert answers.addresses() == [f"{ADDRESS}?workspace=shop"]
 
 
 def test_content_cannot_drive_a_terminal(herdr: Cli, answers: ContextAnswers) -> None:
@@ -108,7 +113,7 @@ def test_content_from_stdin_and_from_a_file(herdr: Cli, answers: ContextAnswers,
     done = herdr("artifacts", "put", NAME, "core", "--workspace", "w")
     assert "blanked, 2 times" in done.stderr
     text, binary = (call for call in answers.asked if call.method == "PUT")
-    query = "kind=log_digest&ttl_s=3600&workspace=shop&session=s+1&based_on=17"
+    query = "workspace=shop&kind=log_digest&ttl_s=3600&session=s+1&based_on=17"
     assert (text.path, text.body) == (f"{ADDRESS}?{query}", "3 füße\n".encode())
     assert text.headers["content-type"] == "text/plain; charset=utf-8"
     assert (binary.path, binary.body) == (f"{ADDRESS}?workspace=w", b"\xff\x00")
@@ -135,15 +140,15 @@ def test_a_refusal_that_comes_before_all_was_sent(
 def test_deleting(herdr: Cli, answers: ContextAnswers) -> None:
     done = herdr("artifacts", "delete", NAME)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"herdr: {NAME} is deleted\n")
-    assert answers.asked[-1][:2] == ("DELETE", ADDRESS)
+    assert answers.asked[-1][:2] == ("DELETE", f"{ADDRESS}?workspace=shop")
 
 
 @pytest.mark.parametrize(
     ("part", "answer", "address"),
     [
-        ((), LIST, "/v1/artifacts"),
-        (("list",), LIST, "/v1/artifacts?limit=100"),
-        (("get", NAME), ABOUT, f"{ADDRESS}?meta=true"),
+        ((), LIST, "/v1/artifacts?workspace=shop"),
+        (("list",), LIST, "/v1/artifacts?workspace=shop&limit=100"),
+        (("get", NAME), ABOUT, f"{ADDRESS}?workspace=shop&meta=true"),
         (("put", NAME, os.devnull), ABOUT, f"{ADDRESS}?workspace=shop"),
     ],
 )

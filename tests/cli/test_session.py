@@ -97,6 +97,11 @@ def test_the_window_goes_to_stdout_and_its_cost_to_stderr(herdr: Cli, answers: C
     ]
 
 
+def test_an_id_of_another_encoding_is_sent_as_its_bytes(herdr: Cli, answers: ContextAnswers) -> None:
+    assert herdr("session", "show", "caf\udce9").returncode == 1
+    assert answers.addresses() == ["/v1/sessions/caf%E9?tokens=2048"]
+
+
 def test_the_list(herdr: Cli, answers: ContextAnswers) -> None:
     done = herdr("session", "list")
     assert (done.returncode, done.stdout) == (0, SESSIONS_TABLE)

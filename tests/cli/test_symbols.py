@@ -49,6 +49,17 @@ def test_options_are_the_query(answers: ContextAnswers, tmp_path: Path) -> None:
     assert done.stderr == "herdr: 1,200 more: narrow it with --kind or --path, or raise --limit\n"
 
 
+@pytest.mark.parametrize(
+    ("path", "covers"), [("src", "src%2F%2A%2A"), ("src/", "src%2F%2A%2A"), (".", "%2A%2A"), ("a.py", "a.py")]
+)
+def test_a_folder_covers_what_is_in_it(
+    answers: ContextAnswers, tmp_path: Path, path: str, covers: str
+) -> None:
+    (tmp_path / "src").mkdir()
+    assert Cli(answers.url, tmp_path)("symbols", "x", "--path", path).returncode == 0
+    assert answers.addresses() == [f"{WHERE}?name=x&path={covers}&limit=100"]
+
+
 def test_at_a_narrow_terminal_lines_are_cut(answers: ContextAnswers, tmp_path: Path) -> None:
     herdr = Cli(answers.url, tmp_path)
     with herdr.terminal("symbols", "total", COLUMNS="40") as (process, terminal):

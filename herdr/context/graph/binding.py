@@ -5,7 +5,7 @@ local variables, so one that shadows an import or a definition is not seen (para
 and a method found through `self` may be another one in a subclass.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -19,6 +19,7 @@ from herdr.context.graph.project import Place, Project
 from herdr.context.graph.scopes import SPACES, around, scope_at, takes, tops
 
 STEPS_MAX = 2_000  # looked-up names for one question; the longest in Django takes 90
+MODULE_FILES_FEW = 8
 PASSED_ON_MAX = 32  # modules that pass one name on behind one another
 
 
@@ -39,12 +40,20 @@ class Bindings:
             return UNKNOWN
         if parts[0] in dialect(outline.language).super_names:
             return self._super(path, outline, scope, parts)
-        meaning = self._first(path, outline, scope, parts[0])
-        if meaning.kind == "unknown" and len(parts) > 1 and dialect(outline.language).full_names:
-            return self._in_full(path, outline, parts)
-        for part in parts[1:]:
+        meaning, rest = self._first(path, outline, scope, parts[0]), parts[1:]
+        if meaning.kind == "unknown" and rest and dialect(outline.language).full_names:
+            meaning, rest = self._in_full(path, outline, parts), ()
+        if meaning.kind == "unknown" and self._is_theirs(outline.language, parts[0]):
+            return OUTSIDE
+        for part in rest:
             meaning = self.member(meaning, part)
         return meaning
+
+    def _is_theirs(self, language: str, name: str) -> bool:
+        """Tell whether a capital name that nothing binds must be one of the language's own or a library's."""
+        return (
+            dialect(language).prelude and name[:1].isupper() and not self._modules.is_defined(language, name)
+        )
 
     def _step(self) -> bool:
         self._steps -= 1
@@ -74,8 +83,12 @@ class Bindings:
             if place < 0:
                 break
             symbol = outline.symbols[place]
+            here = Meaning("symbols", (Place(path, place),))
+            if symbol.kind == "impl":
+                named = self.name(path, symbol.parent, symbol.name)
+                return named if named.kind == "symbols" else here
             if symbol.kind in CLASS_LIKE:
-                return Meaning("symbols", (Place(path, place),))
+                return here
             if symbol.owner:
                 return self.dotted(path, symbol.parent, symbol.owner.split("."))
         return UNKNOWN
@@ -86,8 +99,10 @@ class Bindings:
         if outline is None or not self._step():
             return UNKNOWN
         rules = dialect(outline.language)
-        named = [p for p, s in enumerate(outline.symbols) if s.name == name and not s.owner]
-        bound = [(scope_at(outline, i.line), i) for i in outline.imports if i.alias == name]
+        named = [
+            p for p, s in enumerate(outline.symbols) if s.name == name and not s.owner and s.kind != "impl"
+        ]
+        imported = [(scope_at(outline, i.line), i) for i in outline.imports if i.alias == name]
         sure = True
         for place in around(outline, scope):
             symbol = outline.symbols[place] if place >= 0 else None
@@ -103,17 +118,20 @@ class Bindings:
                 if inherited.kind == "symbols":
                     return inherited if sure else UNKNOWN
                 sure = sure and inherited.kind != "outside"
-            here = [p for p in named if outline.symbols[p].parent in parts_of(outline, place)]
-            imports = [found for at, found in bound if at == place]
+            inside = parts_of(outline, place) if not implied else ()
+            here = [p for p in named if outline.symbols[p].parent in inside]
+            imports = [found for at, found in imported if at == place]
             if here or imports:
-                return self._bound(path, outline, here, imports) if sure else UNKNOWN
-            if (
-                symbol is not None
-                and symbol.kind not in TYPES
-                and takes(symbol.signature, name, rules.type_first)
-            ):
+                bound_to = self._bound(path, outline, here, imports)
+                return bound_to if sure or imports or self._is_type(bound_to) else UNKNOWN
+            if symbol is not None and symbol.kind not in TYPES and takes(symbol, name, rules.type_first):
                 return UNKNOWN
-        return self._unbound(path, outline, scope, name) if sure else UNKNOWN
+        unbound = self._unbound(path, outline, scope, name)
+        return unbound if sure or self._is_type(unbound) else UNKNOWN
+
+    def _is_type(self, meaning: Meaning) -> bool:
+        """Tell whether it is a type: methods of a base from outside do not hide it."""
+        return meaning.kind == "symbols" and all(self._kind(place) in TYPES for place in meaning.places)
 
     def _implied(self, path: str, outline: Outline, place: int, name: str) -> Meaning:
         """Look in the type around, where members need no `self`."""
@@ -165,7 +183,7 @@ class Bindings:
                 files = self._modules.files(path, star)
                 if not files and rules.stars_override:
                     return UNKNOWN  # it may come from there
-                found.append(self.exported(files, name))
+                found.append(self.member(self._module(path, star.module, files), name))
         known = [meaning for meaning in found if meaning.kind != "unknown"]
         if not known or rules.includes:
             return together(known)
@@ -184,18 +202,24 @@ class Bindings:
             first = msgspec.structs.replace(found, module=found.alias)
             its = self._modules.files(path, first)
             return Meaning("module", (), its, found.alias, path) if its or files else OUTSIDE
-        if not files:
-            return OUTSIDE
+        return self._module(path, found.module, files) if files else OUTSIDE
+
+    def _module(self, path: str, module: str, files: tuple[str, ...]) -> Meaning:
+        """Return what a module's name means by itself: in some languages the class that is called like it."""
+        outline = self._project.outline(path)
+        rules = dialect(outline.language if outline is not None else "")
         if rules.class_modules:
-            named = self.exported(files, found.module.rpartition(rules.separator)[2])
+            named = self.exported(files, module.rpartition(rules.separator)[2])
             if named.kind == "symbols":
                 return named
-        return Meaning("module", (), files, found.module, path)
+        return Meaning("module", (), files, module, path)
 
     def _taken(self, path: str, found: Import, files: Sequence[str], rules: Dialect) -> Meaning:
         """Return what one name from a module means: one of its definitions, or a module under it."""
         module = self._modules.files(path, msgspec.structs.replace(found, name=""))
-        meaning = self.exported(module or files, found.name)
+        meaning = self.exported(files if rules.class_modules else module or files, found.name)
+        if meaning.kind == "unknown" and module:
+            meaning = self.member(self._module(path, found.module, module), found.name)
         if meaning.kind != "unknown":
             return meaning
         if files and set(files) != set(module):
@@ -203,9 +227,12 @@ class Bindings:
             return Meaning("module", (), tuple(files), under, path)
         return UNKNOWN if files else OUTSIDE
 
-    def exported(self, files: Iterable[str], name: str) -> Meaning:
+    def exported(self, files: Sequence[str], name: str) -> Meaning:
         """Return what others get who take a name from a module, also where it only passes it on."""
         found = []
+        if len(files) > MODULE_FILES_FEW:  # a package of whole files, which pass nothing on
+            defining = set(self._project.defining(name))
+            files = [path for path in files if path in defining]
         for path in files:
             outline = self._project.outline(path)
             if outline is None or (path, name) in self._exporting or not self._step():
@@ -231,8 +258,8 @@ class Bindings:
         for size in range(len(parts) - 1, 0, -1):
             files = self._modules.files(path, Import(separator.join(parts[:size]), 0))
             if files:
-                meaning = self.exported(files, parts[size])
-                for part in parts[size + 1 :]:
+                meaning = self._module(path, separator.join(parts[:size]), files)
+                for part in parts[size:]:
                     meaning = self.member(meaning, part)
                 return meaning
         return UNKNOWN

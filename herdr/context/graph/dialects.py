@@ -34,6 +34,8 @@ class Dialect(NamedTuple):
     """Whether a field and a method of one name do not hide each other."""
     super_call: Literal["base", "method", "builtin"] = "base"
     """What a call of `super` itself runs: the base's constructor, its method of the same name, or neither."""
+    prelude: bool = False
+    """Whether a capital name that nothing binds or defines is one of the language's or of a library's."""
     separator: str = "."
     """Between the parts of a module's name."""
     initialisers: frozenset[str] = NO_NAMES
@@ -46,7 +48,7 @@ class Dialect(NamedTuple):
     """Plain names that mean the same everywhere unless a file binds them."""
 
 
-_SCRIPT = Dialect(family="javascript", separator="/", initialisers=frozenset({"constructor"}))
+_SCRIPT = Dialect(family="javascript", prelude=True, separator="/", initialisers=frozenset({"constructor"}))
 
 DIALECTS = MappingProxyType(
     {
@@ -63,13 +65,24 @@ DIALECTS = MappingProxyType(
         "tsx": _SCRIPT,
         "go": Dialect(super_names=NO_NAMES, spread=True, separator="/"),
         "rust": Dialect(
+            prelude=True,
             super_names=NO_NAMES, spread=True, values_apart=True, full_names=True, separator="::"
         ),
         "java": Dialect(
-            implicit_self=True, full_names=True, class_modules=True, type_first=True, values_apart=True
+            prelude=True,
+            implicit_self=True,
+            full_names=True,
+            class_modules=True,
+            type_first=True,
+            values_apart=True,
+            bare_bases=frozenset(
+                {"Object", "AutoCloseable", "Closeable", "Serializable", "Cloneable", "Comparable", "Runnable"}
+            ),
         ),
         "csharp": Dialect(
+            prelude=True,
             super_names=frozenset({"base"}),
+            bare_bases=frozenset({"object", "IDisposable", "IComparable", "IEquatable", "IEnumerable"}),
             implicit_self=True,
             full_names=True,
             class_modules=True,
@@ -87,6 +100,7 @@ DIALECTS = MappingProxyType(
             separator="/",
         ),
         "ruby": Dialect(
+            prelude=True,
             implicit_self=True,
             includes=True,
             super_call="method",
@@ -95,6 +109,7 @@ DIALECTS = MappingProxyType(
             makers=frozenset({"new"}),
         ),
         "php": Dialect(
+            prelude=True,
             super_names=frozenset({"parent"}),
             full_names=True,
             includes=True,

@@ -35,6 +35,7 @@ class Answer(msgspec.Struct, omit_defaults=True):
     """`changed`, `indexed`, `progress`, `failed`."""
     workspace: str = ""
     body: Any = None
+    error: str = ""
+    """Set when the request failed: `not_found`, `invalid`, or `failed`."""
     code: str = ""
-    """Set when the request failed."""
     detail: str = ""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from herdr.context.graph.dialects import dialect
 from herdr.context.graph.meaning import OUTSIDE, UNKNOWN, Meaning, agreed, settled, together
 from herdr.context.graph.modules import Modules
-from herdr.context.graph.outline import Outline
+from herdr.context.graph.outline import Outline, Symbol
 from herdr.context.graph.parse import CLASS_LIKE
 from herdr.context.graph.project import Place, Project
 
@@ -154,7 +154,7 @@ def _members(outline: Outline, place: int, name: str) -> list[int]:
     return [
         p
         for p, s in enumerate(outline.symbols)
-        if s.name == name and (s.parent in parts or _last(s.owner) == type_name)
+        if s.name == name and (s.parent in parts or _last(s.owner) == type_name) and _is_named(s, type_name)
     ]
 
 
@@ -162,8 +162,15 @@ def _members_of(outline: Outline, type_name: str, name: str) -> list[int]:
     return [
         p
         for p, s in enumerate(outline.symbols)
-        if s.name == name and type_name in (_last(s.owner), _type_around(outline, s.parent))
+        if s.name == name
+        and type_name in (_last(s.owner), _type_around(outline, s.parent))
+        and _is_named(s, type_name)
     ]
+
+
+def _is_named(symbol: Symbol, type_name: str) -> bool:
+    """Tell that this is no constructor with its type's name: that name means the type."""
+    return symbol.kind != "constructor" or symbol.name != type_name
 
 
 def _type_around(outline: Outline, place: int) -> str:

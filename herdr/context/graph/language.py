@@ -1,7 +1,7 @@
 """Pure: what a language's module declares. Adding a language is one such module and a fixture.
 
 A query's captures say what its nodes are: `@definition.KIND` with `@name`, `@call` with `@name` and perhaps
-`@receiver`, `@import` (one statement), `@package` (the text that names it).
+`@receiver`, `@import` (one statement), `@package` (the text that names it), `@export` (a name that is given out).
 https://tree-sitter.github.io/tree-sitter/using-parsers/queries/
 """
 
@@ -145,6 +145,10 @@ class Language(NamedTuple):
     """What a call's `@receiver` is in an outline: names with dots between them, or `?`."""
     instead: tuple[Callable[[bytes], bool], "Language"] | None = None
     """What a file with this ending may be written in as well, and what tells it from its bytes (`.h`)."""
+    level: Callable[[Node], int] | None = None
+    """How deep a heading is, where definitions reach to the next one of their level (Markdown)."""
+    scripts: bool = False
+    """Whether files that neither import nor export are scripts, which see each other's top-level names."""
     self_names: frozenset[str] = frozenset({"self", "cls", "this"})
     """Receivers that mean the object or class that the calling method belongs to."""
     annotated: bool = False
@@ -157,6 +161,8 @@ class Language(NamedTuple):
     """The other files whose top-level names are seen in a file without an import: those of its package."""
     known_keys: Related = nothing_related
     """Further `keys` of a file, by what files say: a package's own name, a crate's name in its manifest."""
+    counterparts: Related = nothing_related
+    """The files with the bodies of what a file only declares, or the other way round (C's `cart.h`, `cart.c`)."""
     read: Callable[[bytes], Outline] | None = None
     """Reads a file that needs no grammar: a manifest that says what its folder is called."""
     callable_kinds: frozenset[str] = frozenset(

@@ -9,6 +9,7 @@ There are no line numbers in it and its order is that of paths and of the text, 
 changes no byte of it, and it can stand in a prompt that a model server has cached.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from heapq import nlargest
 
@@ -24,6 +25,11 @@ LINE_MAX = 140  # characters of one signature; the file itself tells the rest
 KEPT = 1.2  # how much more than its worth what is in the map already counts
 UNCALLED = 0.01  # of its file's rank: what an exported definition is worth that no other file calls
 UNCALLED_FILES_MAX = 400  # files that are read for such definitions
+
+_VALUES = frozenset({"field", "variable", "constant", "impl"})
+_BODIES = frozenset({"function", "method", "constructor", "property"})
+_BRACKETS = re.compile(r"(?<=[(\[]) | (?=[)\]])|,(?= ?[)\]])")
+"""What is left of line breaks within a list of parameters."""
 
 
 class Piece(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -72,33 +78,33 @@ def _called(project: Project, ranking: Ranking, limit: int) -> Iterator[Piece]:
         outline = project.outline(path)
         if outline is not None:
             kinds = project.language(outline.language).callable_kinds
-            places = [p for p, s in enumerate(outline.symbols) if s.name == name and s.kind in kinds]
+            named = (p for p, s in enumerate(outline.symbols) if s.name == name and s.kind in kinds)
+            places = [p for p in named if not _is_local(outline, p)]
             yield from (_piece(path, outline, place, worth / len(places)) for place in places)
 
 
 def _uncalled(project: Project, ranking: Ranking, focus: Set[str]) -> Iterator[Piece]:
-    """Yield what the most important files offer, whether or not somebody calls it yet."""
+    """Yield what the most important files offer, called or not; much of it, or deep in it, is worth less."""
     files = nlargest(UNCALLED_FILES_MAX, ranking.files.items(), key=lambda item: (item[1], item[0]))
-    chosen = {path: worth for path, worth in files} | {
-        path: ranking.files[path] for path in sorted(focus) if path in ranking.files
-    }
+    chosen = dict(files) | {path: ranking.files[path] for path in focus if path in ranking.files}
     for path, worth in sorted(chosen.items()):
         outline = project.outline(path)
         if outline is not None:
-            offered = [p for p, s in enumerate(outline.symbols) if s.exported and _is_shown(outline, p)]
+            offered = [
+                p
+                for p, s in enumerate(outline.symbols)
+                if s.exported and s.kind not in _VALUES and not _is_local(outline, p)
+            ]
             for place in offered:
                 depth = sum(1 for _ in around(outline, place)) - 1
                 yield _piece(path, outline, place, worth * UNCALLED / (depth * len(offered) ** 0.5))
 
 
-def _is_shown(outline: Outline, place: int) -> bool:
-    """Tell whether everything around a definition can be named from outside, and it is no mere value."""
-    symbols = outline.symbols
-    inside_function = any(
-        p >= 0 and p != place and symbols[p].kind in ("function", "method", "constructor", "property")
-        for p in around(outline, place)
+def _is_local(outline: Outline, place: int) -> bool:
+    """Tell whether a definition is within a function, where nobody else can name it."""
+    return any(
+        p >= 0 and outline.symbols[p].kind in _BODIES for p in around(outline, outline.symbols[place].parent)
     )
-    return not inside_function and symbols[place].kind not in ("field", "variable", "constant", "impl")
 
 
 def _piece(path: str, outline: Outline, place: int, rank: float) -> Piece:
@@ -108,6 +114,7 @@ def _piece(path: str, outline: Outline, place: int, rank: float) -> Piece:
 
 
 def _line(signature: str, depth: int) -> str:
+    signature = _BRACKETS.sub("", signature)
     text = signature if len(signature) <= LINE_MAX else f"{signature[: LINE_MAX - 1]}…"
     return f"{'  ' * (depth + 1)}{text}\n"
 

@@ -41,3 +41,12 @@ class Modules:
             outline = self._project.outline(path)
             if outline is not None and family(outline.language) == family(language):
                 yield path, outline
+
+    def is_defined(self, language: str, name: str) -> bool:
+        """Tell whether a file of the language's family defines a name, not only adds to something called so."""
+        paths = self._project.defining(name)
+        return len(paths) > FILES_MAX or any(
+            symbol.name == name and symbol.kind != "impl"
+            for _path, outline in self.definers(language, name)
+            for symbol in outline.symbols
+        )

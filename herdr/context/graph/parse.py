@@ -10,8 +10,21 @@ from herdr.context.graph.language import Language, text_of
 from herdr.context.graph.outline import LINES_MAX, Call, Import, Kind, Outline, Symbol
 
 CLASS_LIKE = frozenset({"class", "interface", "struct", "union", "enum", "trait", "impl"})
-SCOPES = CLASS_LIKE | {"function", "method", "constructor", "property", "macro", "namespace", "module"}
+FUNCTION_LIKE = frozenset({"function", "method", "constructor", "property", "macro"})
+SCOPES = CLASS_LIKE | FUNCTION_LIKE | {"namespace", "module", "heading"}
 """What can stand around other definitions; a constant's lambda is not a place that anybody looks for."""
+
+DEPTH_MAX = 1000
+"""Nodes below this depth are not looked at: the time for that grows with the square of the depth (minutes for
+100,000 nested calls). Nested code stays below 300; what is deeper is a long chain of operators or a table."""
+
+NOISE_MAX = 20_000
+"""Tokens in a row that the parser makes nothing of; a query takes time by their square (0.2 s for these)."""
+
+RECEIVER_BYTES_MAX = 200  # the receivers of a chain of calls are together as long as the chain's square
+
+_ASSIGNED = frozenset({"variable", "constant", "field"})
+"""Kinds of which the first definition counts: without declarations, each assignment looks like one."""
 
 _PREFIX = "definition."
 
@@ -23,6 +36,7 @@ class _Definition(NamedTuple):
     name: str
     kind: Kind
     line: int
+    end_line: int
 
 
 class _Called(NamedTuple):
@@ -32,6 +46,14 @@ class _Called(NamedTuple):
     name: str
     receiver: str
     line: int
+
+
+class _Found(NamedTuple):
+    definitions: dict[tuple[int, int, str], _Definition]
+    calls: dict[int, _Called]
+    imports: list[Import]
+    exports: set[str]
+    packages: list[str]
 
 
 class Reader:
@@ -50,34 +72,45 @@ class Reader:
             return self._instead[1].read(source)
         if self._language.read is not None:
             return self._language.read(source)
-        root = self._parser.parse(self._language.prepare(source)).root_node
-        definitions: dict[tuple[int, int, str], _Definition] = {}
-        calls: dict[int, _Called] = {}
-        imports: list[Import] = []
-        package = ""
-        for pattern, captures in QueryCursor(self._query).matches(root):
-            if "call" in captures:
-                for called in self._called(pattern, captures):
-                    calls[called.at] = max(called, calls.get(called.at, called))
-            elif "import" in captures:
-                imports.extend(self._language.read_imports(captures["import"][0]))
-            elif "package" in captures:
-                package = package or text_of(captures["package"][0])
-            else:
-                for found in self._defined(captures):
-                    definitions.setdefault((found.start, found.end, found.name), found)
-        ordered = sorted(definitions.values(), key=lambda d: (d.start, -d.end))
-        parents = list(_parents([(d.start, d.end, d.kind in SCOPES) for d in ordered]))
-        symbols = tuple(self._symbols(ordered, parents))
+        language = self._language
+        root = self._parser.parse(language.prepare(source)).root_node
+        lines = source.count(b"\n") + (not source.endswith(b"\n") and bool(source))
+        if root.has_error and _is_noise(root):
+            return Outline(language.name, lines, broken=True)
+        found = self._found(root)
+        definitions = sorted(found.definitions.values(), key=lambda d: (d.start, -d.end))
+        if language.level is not None:
+            definitions = list(_reaching(definitions, language.level, len(source), lines))
+        definitions = list(_first_ones(definitions))
         return Outline(
-            self._language.name,
-            source.count(b"\n") + (not source.endswith(b"\n") and bool(source)),
-            symbols,
-            tuple(imports),
-            tuple(_merged(sorted(calls.values()), ordered, self._language.self_name)),
-            package,
+            language.name,
+            lines,
+            tuple(self._symbols(definitions, found)),
+            tuple(found.imports),
+            tuple(_merged(sorted(found.calls.values()), definitions, language.self_name)),
+            "".join(found.packages[:1]),
             root.has_error,
         )
+
+    def _found(self, root: Node) -> _Found:
+        found = _Found({}, {}, [], set(), [])
+        cursor = QueryCursor(self._query)
+        cursor.set_max_start_depth(DEPTH_MAX)
+        for pattern, captures in cursor.matches(root):
+            if "call" in captures:
+                for called in self._called(pattern, captures):
+                    found.calls[called.at] = max(called, found.calls.get(called.at, called))
+            elif "import" in captures:
+                found.imports.extend(self._language.read_imports(captures["import"][0]))
+            elif "export" in captures:
+                found.exports.add(text_of(captures["export"][0]))
+            elif "package" in captures:
+                found.packages.append(text_of(captures["package"][0]))
+            else:
+                for definition in self._defined(captures):
+                    key = (definition.start, definition.end, definition.name)
+                    found.definitions.setdefault(key, definition)
+        return found
 
     def _defined(self, captures: dict[str, list[Node]]) -> Iterator[_Definition]:
         name = self._language.spelling(captures["name"][0]).strip() if "name" in captures else ""
@@ -88,44 +121,97 @@ class Reader:
                 if kind is not None:
                     at = captures["name"][0] if self._language.annotated else node
                     line = at.start_point.row + 1
-                    yield _Definition(node.start_byte, node.end_byte, node, name, kind, line)
+                    end = node.end_point.row + (node.end_point.column > 0)  # some reach into the next line
+                    yield _Definition(node.start_byte, node.end_byte, node, name, kind, line, max(line, end))
 
     def _called(self, pattern: int, captures: dict[str, list[Node]]) -> Iterator[_Called]:
         node = captures["name"][0]
         receiver = captures.get("receiver")
         if name := self._language.spelling(node):
-            before = self._language.receiver(receiver[0]) if receiver else ""
+            before = self._receiver(receiver[0]) if receiver else ""
             yield _Called(node.start_byte, pattern, name, before, node.start_point.row + 1)
 
-    def _symbols(self, definitions: Sequence[_Definition], parents: Sequence[int]) -> Iterator[Symbol]:
+    def _receiver(self, node: Node) -> str:
+        return self._language.receiver(node) if node.end_byte - node.start_byte <= RECEIVER_BYTES_MAX else "?"
+
+    def _symbols(self, definitions: Sequence[_Definition], found: _Found) -> Iterator[Symbol]:
         language = self._language
-        for found, parent in zip(definitions, parents, strict=True):
-            kind = found.kind
-            if kind == "function" and parent >= 0 and definitions[parent].kind in CLASS_LIKE:
+        shares_all = language.scripts and not found.imports and not found.exports
+        parents = _parents(definitions)
+        for definition, parent in zip(definitions, parents, strict=True):
+            kind, node = definition.kind, definition.node
+            around = definitions[parent].kind if parent >= 0 else None
+            if kind == "function" and around in CLASS_LIKE:
                 kind = "method"
-            node = found.node
+            if kind == "field" and around in FUNCTION_LIKE:
+                parent = parents[parent]  # a constructor's parameter that is one
+            exported = around not in FUNCTION_LIKE and language.exported(definition.name, node)
             yield Symbol(
-                found.name,
+                definition.name,
                 kind,
-                found.line,
-                node.end_point.row + (node.end_point.column > 0),  # some end behind their line's end
+                definition.line,
+                definition.end_line,
                 language.signature(node),
                 parent,
-                language.exported(found.name, node),
+                exported or (parent < 0 and (shares_all or definition.name in found.exports)),
                 language.bases(node),
                 language.owner(node),
             )
 
 
-def _parents(ranges: Sequence[tuple[int, int, bool]]) -> Iterator[int]:
-    """Yield for each range the place of the innermost scope around it. Sorted by start, longest first."""
+def _is_noise(root: Node) -> bool:
+    """Tell whether there are so many stray tokens that a query would take minutes."""
+    stray, waiting = 0, [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "ERROR":
+            stray += (node.child_count - node.named_child_count) ** 2
+            if stray > NOISE_MAX**2:
+                return True
+        waiting.extend(child for child in node.children if child.has_error)
+    return False
+
+
+def _reaching(
+    headings: Sequence[_Definition], level: Callable[[Node], int], end: int, last_line: int
+) -> Iterator[_Definition]:
+    """Let each heading reach to the next one of its level or above. Sorted by start."""
+    ends: list[tuple[int, int]] = []
+    open_ones: list[tuple[int, int]] = []  # levels, and what comes next at each
+    for heading in reversed(headings):
+        own = level(heading.node)
+        while open_ones and open_ones[-1][0] > own:
+            open_ones.pop()
+        following = open_ones[-1][1] if open_ones else -1
+        place = len(headings) - 1 - len(ends)
+        upcoming = headings[following] if following >= 0 else None
+        ends.append((end, last_line) if upcoming is None else (upcoming.start, upcoming.line - 1))
+        open_ones.append((own, place))
+    for heading, (stop, line) in zip(headings, reversed(ends), strict=True):
+        yield heading._replace(end=stop, end_line=max(line, heading.line))
+
+
+def _first_ones(definitions: Sequence[_Definition]) -> Iterator[_Definition]:
+    """Leave out where a variable or field gets another value."""
+    seen: set[tuple[str, Kind, int]] = set()
+    for definition, parent in zip(definitions, _parents(definitions), strict=True):
+        key = (definition.name, definition.kind, parent)
+        if definition.kind not in _ASSIGNED or key not in seen:
+            yield definition
+        seen.add(key)
+
+
+def _parents(definitions: Sequence[_Definition]) -> list[int]:
+    """Return for each the place of the innermost scope around it; -1 for none. Sorted, longest first."""
     around: list[int] = []
-    for place, (start, _end, is_scope) in enumerate(ranges):
-        while around and ranges[around[-1]][1] <= start:
+    parents: list[int] = []
+    for place, definition in enumerate(definitions):
+        while around and definitions[around[-1]].end <= definition.start:
             around.pop()
-        yield around[-1] if around else -1
-        if is_scope:
+        parents.append(around[-1] if around else -1)
+        if definition.kind in SCOPES:
             around.append(place)
+    return parents
 
 
 def _merged(

@@ -80,10 +80,16 @@ def focused(ranking: Ranking, project: Project, paths: Iterable[str], names: Ite
     """Rank once more, as seen from these files and from where these names are defined."""
     names = frozenset(names)
     mine = frozenset(paths) & ranking.files.keys()
-    starts = mine | {path for name in names for path in project.defining(name)} & ranking.files.keys()
+    asked = [
+        (path, name) for name in sorted(names) for path in project.defining(name) if path in ranking.files
+    ]
+    starts = mine | {path for path, _name in asked}
     if not starts:
         return ranking
-    return _rank(ranking.references, starts, names, _called_from(project, sorted(mine)[:FOCUS_FILES_MAX]))
+    certain = _called_from(project, sorted(mine)[:FOCUS_FILES_MAX])
+    found = _rank(ranking.references, starts, names, certain)
+    direct = {key: found.symbols.get(key, 0.0) + found.files[key[0]] for key in asked}
+    return found._replace(symbols={**found.symbols, **direct})
 
 
 def _called_from(project: Project, paths: Iterable[str]) -> Certain:

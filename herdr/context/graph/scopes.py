@@ -47,12 +47,12 @@ def scope_at(outline: Outline, line: int) -> int:
     return found
 
 
-def takes(signature: str, name: str, type_first: bool) -> bool:
+def takes(symbol: Symbol, name: str, type_first: bool) -> bool:
     """Tell whether a function has a parameter of this name, as far as its signature shows.
 
     It errs on the side of yes: a name in a default may be taken for a parameter.
     """
-    parameters = signature.partition("(")[2]
+    parameters = _parameters(symbol)
     if name not in parameters:
         return False
     if type_first:
@@ -60,3 +60,15 @@ def takes(signature: str, name: str, type_first: bool) -> bool:
     words = r"(?:(?:mut|ref|private|public|protected|readonly)\s+)*"
     pattern = rf"(?:^|[(,*&{{\[])\s*(?:\.\.\.|\*+)?{words}{re.escape(name)}\s*(?=[:=,)}}\]?\s]|$)"
     return re.search(pattern, parameters) is not None
+
+
+def _parameters(symbol: Symbol) -> str:
+    """Return what stands in the parentheses behind a function's name, with them; Ruby needs none."""
+    text = symbol.signature.partition(symbol.name)[2]
+    start = text.find("(")
+    depth = 0
+    for end, letter in enumerate(text[start:] if start >= 0 else "", start):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[start : end + 1]
+    return text

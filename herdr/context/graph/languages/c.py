@@ -5,7 +5,7 @@ import re
 import tree_sitter_c
 from tree_sitter import Node
 
-from herdr.context.graph.language import Language, dotted, text_of
+from herdr.context.graph.language import Language, text_of
 from herdr.context.graph.languages import c_family, c_macros, cpp
 
 _CPP = re.compile(
@@ -42,7 +42,7 @@ LANGUAGE = Language(
     refine=c_family.refine,
     prepare=c_macros.without_macros,
     spelling=spelling,
-    receiver=lambda node: dotted(text_of(node)),
     instead=(is_cpp, cpp.LANGUAGE),
     self_names=frozenset(),
+    callable_kinds=frozenset({"function", "macro", "field"}),  # a field may hold a function's address
 )

@@ -14,11 +14,13 @@ from herdr.context.graph.language import Files, one_line, plain_signature, text_
 from herdr.context.graph.languages.paths import ending, nearest, normal
 from herdr.context.graph.outline import SIGNATURE_MAX, Import, Kind
 
-NOT_NAMES = frozenset(
-    """if else for while do switch case return sizeof alignof typeof defined catch static_cast dynamic_cast
-    const_cast reinterpret_cast decltype noexcept typeid static_assert _Static_assert __attribute__ void int char short long float double
-    signed unsigned bool auto const static extern struct union enum typedef""".split()
-)
+NOT_NAMES = frozenset({
+    "if", "else", "for", "while", "do", "switch", "case", "return", "sizeof", "alignof", "typeof",
+    "defined", "catch", "static_cast", "dynamic_cast", "const_cast", "reinterpret_cast", "decltype",
+    "noexcept", "typeid", "static_assert", "_Static_assert", "__attribute__", "void", "int", "char",
+    "short", "long", "float", "double", "signed", "unsigned", "bool", "auto", "const", "static", "extern",
+    "struct", "union", "enum", "typedef",
+})  # fmt: skip
 """What stands where a function's name would, also after text that the parser could not read."""
 
 FILE_SCOPE = """
@@ -112,7 +114,7 @@ def file_scope(node: Node) -> str | None:
         if above is None or not (above.type.startswith("preproc_") or above.type in _AROUND_DECLARATIONS):
             break
         above = above.parent
-    if above is None or above.type == "ERROR" and above.parent and above.parent.parent:
+    if above is None or (above.type == "ERROR" and above.parent and above.parent.parent):
         return None
     return above.type if above.type in ("translation_unit", "declaration_list", "ERROR") else None
 

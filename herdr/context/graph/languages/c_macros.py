@@ -8,42 +8,63 @@ and its position alone; a wrong guess costs a word of a signature.
 import re
 
 _WORD = rb"[A-Za-z_]\w*"
-_CAPS = rb"[A-Z_][A-Z0-9_]{2,}"
-_ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]*\)){0,200}\)"
-_COMMENTS = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,4000}\*/|//[^\n]*\n){0,40}"
+_CAPS = rb"[A-Z_][A-Z0-9_]{2,99}"
+_ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]{0,200}\)){0,200}\)"
+_REMARK = rb"(?:/\*[^\n]{0,300}|//[^\n]{0,300})?"
+_BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,4000}\*/|//[^\n]{0,300}\n){0,40}"
+"""Every repetition that could start at many places has a bound, so that no text takes more than linear time."""
 
 _HEAD = re.compile(
-    rb"^[ \t]*((?:" + _WORD + rb"(?:\([^()\n]{0,200}\))?[ \t\n*&]+){2,6})(~?" + _WORD + rb")(?=[ \t]*\()",
+    rb"^[ \t]*((?:%(WORD)b(?:\([^()\n]{0,200}\))?[ \t\n*&]+){2,6})(~?%(WORD)b)(?=[ \t]*\()"
+    % {b"WORD": _WORD},
     re.MULTILINE,
 )
-_PART = re.compile(rb"(" + _WORD + rb")(\([^()\n]*\))?")
+"""What stands before a function's name, where that is more than one word."""
+
+_PART = re.compile(rb"(%b)(\([^()\n]*\))?" % _WORD)
 _ALONE = re.compile(
-    rb"^(?:[ \t]*" + _CAPS + rb"|" + _CAPS + _ARGUMENTS + rb")(?=[ \t]*(?:/\*[^\n]*|//[^\n]*)?\n"
-    + _COMMENTS + rb"[A-Za-z_#~])",
+    rb"^(?:[ \t]*%(CAPS)b|%(CAPS)b%(ARGS)b)(?=[ \t]*%(REMARK)b\n%(BETWEEN)b[A-Za-z_#~])"
+    % {b"CAPS": _CAPS, b"ARGS": _ARGUMENTS, b"REMARK": _REMARK, b"BETWEEN": _BETWEEN},
     re.MULTILINE,
-)  # fmt: skip
-_BEHIND = re.compile(
-    rb"(?<=[\w)\]>])[ \t\n]+([A-Z][A-Z0-9_]*?(?:LOCK|GUARDED_BY|REQUIRE|EXCLUDE|ACQUIRE|RELEASE|ATTR|NOEXCEPT|OVERRIDE"
-    rb"|FINAL|UNUSED|NONNULL|NORETURN|PRINTF|FORMAT|DEPRECATED|NOTHROW|LIFETIME|CAPABILITY|MUST_USE)[A-Z0-9_]*(?:"
-    + _ARGUMENTS + rb")?)(?=\s*(?:[;{=]|(?:const|override|noexcept)\b))"
-)  # fmt: skip
+)
+"""A line of its own before another declaration: `ABSL_NAMESPACE_BEGIN`, `Q_OBJECT`, `UV_HANDLE_FIELDS`."""
+
 _LAST = re.compile(
-    rb"(?:;[ \t]*(?:/\*[^\n]*|//[^\n]*)?\s*\n|\b(?:struct|union|class)\s+\w+\s*\{)\s*(" + _CAPS + rb")(?=\s*\})"
+    rb"(?:;[ \t]*%b\n|\b(?:struct|union|class)\s+\w+\s*\{)\s*(%b)(?=\s*\})" % (_REMARK, _CAPS),
 )
-_LONG_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE)
-_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
-_LINKAGE = re.compile(
-    rb"(#[ \t]*if[^\n]{0,200}__cplusplus[^\n]*\n\s*)"
-    rb"(extern[ \t]*\"C\"[ \t\n]*\{(?=[^\n]*\n\s*#[ \t]*(?:endif|else))|\}(?=[ \t]*(?:\n|/|;)))"
-)
+"""The same as the last or only line of a body; an enumerator stands behind a comma or a brace of `enum`."""
+
 _BEFORE_TAG = re.compile(
-    rb"\b(class|struct|union|enum class|enum)([ \t]+(?:alignas" + _ARGUMENTS + rb"|" + _CAPS + rb"(?:"
-    + _ARGUMENTS + rb")?))+(?=[ \t]+" + _WORD + rb"(?:::\w+)*(?:[ \t]+final)?\s*(?::(?!:)|\{))"
-)  # fmt: skip
-_KERNEL = re.compile(
-    rb"(?<=[\w*][ \t])__(?!inline|extension__|attribute|asm|restrict|volatile|const|declspec|int)[a-z_]+(?<!_t)"
-    rb"(?=[ \t]+\w+\()"
+    rb"\b(class|struct|union|enum class|enum)((?:[ \t]+(?:alignas%(ARGS)b|%(CAPS)b(?:%(ARGS)b)?))+)"
+    rb"(?=[ \t]+%(WORD)b(?:::\w+)*(?:[ \t]+final)?\s*(?::(?!:)|\{))"
+    % {b"ARGS": _ARGUMENTS, b"CAPS": _CAPS, b"WORD": _WORD}
 )
+"""`class LEVELDB_EXPORT Cache {`."""
+
+_BEHIND = re.compile(
+    rb"(?<=[\w)\]>])[ \t\n]+([A-Z][A-Z0-9_]{0,30}?(?:LOCK|GUARDED_BY|REQUIRE|EXCLUDE|ACQUIRE|RELEASE|ATTR"
+    rb"|NOEXCEPT|OVERRIDE|FINAL|UNUSED|NONNULL|NORETURN|PRINTF|FORMAT|DEPRECATED|NOTHROW|LIFETIME|CAPABILITY"
+    rb"|MUST_USE)[A-Z0-9_]{0,30}(?:%b)?)(?=\s*(?:[;{=]|(?:const|override|noexcept)\b))" % _ARGUMENTS
+)
+"""`int total_ GUARDED_BY(mutex_);`: only by words that such macros are made of, for it may be a statement."""
+
+_KERNEL = re.compile(
+    rb"(?<=[\w*][ \t])__(?!inline|extension__|attribute|asm|restrict|volatile|const|declspec|int)[a-z_]{1,40}"
+    rb"(?<!_t)(?=[ \t]+\w+\()"
+)
+"""`static int __init start(void)`."""
+
+_LONG_DEFINE = re.compile(
+    rb"^[ \t]*#[ \t]*define[^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE
+)  # fmt: skip
+_COMMENT = re.compile(rb"/\*.{0,4000}?\*/", re.DOTALL)
+"""A comment would end a `#define` of several lines."""
+
+_LINKAGE = re.compile(
+    rb"(#[ \t]*if[^\n]{0,200}__cplusplus[^\n]{0,200}\n\s*)"
+    rb"(extern[ \t]*\"C\"[ \t\n]*\{(?=[^\n]{0,200}\n\s*#[ \t]*(?:endif|else))|\}(?=[ \t]*(?:\n|/|;)))"
+)
+"""`extern "C" {` and its brace under conditions of their own."""
 
 _QUALIFIERS = frozenset(
     b"static extern inline const volatile register virtual explicit constexpr friend typedef __inline "
@@ -58,7 +79,7 @@ _IS_CAPS = re.compile(_CAPS)
 
 def without_macros(source: bytes) -> bytes:
     """Return the source with the macros blanked that would make its grammar lose its way."""
-    source = _BEFORE_TAG.sub(lambda m: m[1] + b" " * (len(m[0]) - len(m[1])), source)
+    source = _BEFORE_TAG.sub(lambda m: m[1] + _blank(m[2]), source)
     source = _LINKAGE.sub(lambda m: m[1] + _blank(m[2]), source)
     source = _LONG_DEFINE.sub(lambda m: _COMMENT.sub(lambda c: b" " * len(c[0]), m[0]), source)
     source = _ALONE.sub(lambda m: _blank(m[0]), source)
@@ -83,7 +104,7 @@ def _plain_head(head: re.Match[bytes]) -> bytes:
         return whole
     kept = _type_among(parts)
     for place, part in enumerate(parts):
-        if part[1] in _QUALIFIERS or place == kept and not part[2]:
+        if part[1] in _QUALIFIERS or (place == kept and not part[2]):
             continue
         if part[2] and place == kept:  # `PyAPI_FUNC(PyObject *)`: the type is the macro's argument
             inside = b" " * (len(part[1]) + 1) + part[2][1:-1] + b" "

@@ -17,7 +17,13 @@ QUERY = f"""
 (field_declaration_list (template_declaration (declaration declarator: (_) @name @definition.function)))
 (template_declaration (declaration declarator: (_) @name @definition.variable))
 (class_specifier name: (_) @name body: (_)) @definition.class
-(namespace_definition name: (_) @name) @definition.namespace
+(namespace_definition name: (namespace_identifier) @name) @definition.namespace
+(namespace_definition name: (nested_namespace_specifier
+  (namespace_identifier) @name)) @definition.namespace
+(namespace_definition name: (nested_namespace_specifier (nested_namespace_specifier
+  (namespace_identifier) @name))) @definition.namespace
+(namespace_definition name: (nested_namespace_specifier (nested_namespace_specifier (nested_namespace_specifier
+  (namespace_identifier) @name)))) @definition.namespace
 (alias_declaration name: (_) @name) @definition.type
 (concept_definition name: (_) @name) @definition.type
 (call_expression function: (qualified_identifier) @name @receiver) @call
@@ -41,6 +47,7 @@ QUERY = f"""
 """
 
 _SPACE = re.compile(r"\s+")
+_PLAIN = frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"})
 _TEMPLATES = frozenset({"template_function", "template_type", "template_method"})
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _BASES = frozenset({"type_identifier", "qualified_identifier", "template_type"})
@@ -49,8 +56,9 @@ _TRANSPARENT = frozenset({"template_declaration", "declaration", "field_declarat
 
 def spelling(node: Node) -> str:
     """Return the last name in a declarator, a qualified name or a template's name."""
-    if node.type == "nested_namespace_specifier":
-        return dotted(text_of(node))
+    if node.type in _PLAIN:
+        name = text_of(node)
+        return "" if name in c_family.NOT_NAMES else name
     return _spelled(_split(c_family.declared(node).name)[1])
 
 

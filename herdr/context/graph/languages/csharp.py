@@ -77,8 +77,20 @@ def read_imports(node: Node) -> Iterator[Import]:
 
 
 def find_module(found: Import, path: str, files: Files) -> Sequence[str]:
-    """Return the files of a namespace, or those of a class and all that is partial of it."""
+    """Return the files of a namespace, or those of a class and all that is partial of it.
+
+    The name may be short by one of the namespaces that are around it.
+    """
     whole = found.module if found.name in ("", "*") else f"{found.module}.{found.name}"
+    inside = _meant(whole, path, files)
+    around = "" if inside else _namespace(path, files)
+    while around and not inside:
+        inside = _meant(f"{around}.{whole}", path, files)
+        around = around.rpartition(".")[0]
+    return inside
+
+
+def _meant(whole: str, path: str, files: Files) -> Sequence[str]:
     if inside := _sources(whole, files):
         return [file for file in inside if file != path]
     namespace, _, name = whole.rpartition(".")
@@ -95,19 +107,25 @@ def _sources(namespace: str, files: Files) -> list[str]:
 
 def _defines(path: str, name: str, files: Files) -> bool:
     outline = files.outline(path)
-    return outline is not None and any(s.name == name and s.parent < 0 for s in outline.symbols)
+    return outline is not None and any(
+        s.name == name and s.parent < 0 and s.kind != "namespace" for s in outline.symbols
+    )
+
+
+def _namespace(path: str, files: Files) -> str:
+    outline = files.outline(path)
+    return "" if outline is None else outline.package
 
 
 def known_keys(path: str, files: Files) -> Sequence[str]:
     """Return the last part of the file's namespace, which need not be its folder's name."""
-    outline = files.outline(path)
-    return (outline.package.rpartition(".")[2],) if outline is not None and outline.package else ()
+    namespace = _namespace(path, files)
+    return (namespace.rpartition(".")[2],) if namespace else ()
 
 
 def neighbours(path: str, files: Files) -> Sequence[str]:
     """Return the other files of the namespace and of those around it."""
-    outline = files.outline(path)
-    namespace = "" if outline is None else outline.package
+    namespace = _namespace(path, files)
     found: list[str] = []
     while namespace:
         found += [file for file in _sources(namespace, files) if file != path]

@@ -200,7 +200,9 @@ def keys(path: str) -> Iterable[str]:
 def known_keys(path: str, files: Files) -> Sequence[str]:
     """Return what a file defines at its top: any of it can be named by a `use`."""
     outline = files.outline(path)
-    names = (s.name for s in outline.symbols if s.parent < 0) if outline is not None and outline.package else ()
+    names = (
+        (s.name for s in outline.symbols if s.parent < 0) if outline is not None and outline.package else ()
+    )
     return tuple(dict.fromkeys(names))
 
 

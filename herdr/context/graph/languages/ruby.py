@@ -150,7 +150,10 @@ def exported(_name: str, node: Node) -> bool:
     """Tell that a method is not made private where it is defined; `private` lines are not followed."""
     above = node.parent
     call = above.parent if above is not None and above.type == "argument_list" else None
-    return call is None or text_of(call.child_by_field_name("method")) not in ("private", "private_class_method")
+    return call is None or text_of(call.child_by_field_name("method")) not in (
+        "private",
+        "private_class_method",
+    )
 
 
 def read_imports(node: Node) -> Iterator[Import]:
