@@ -67,23 +67,27 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _follow(
-    gateway: Gateway, where: str, answer: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], float | None]:
+def _follow(gateway: Gateway, where: str, begun: Mapping[str, Any]) -> tuple[Mapping[str, Any], float | None]:
     """Look until it is no longer being indexed; returns the manifest, and the newest rate in files/s."""
-    bar, rate = Bar(), None
+    bar, rate, manifest = Bar(), None, begun
     try:
         while True:
-            graph = gateway.object(answer.get("graph"))
+            graph = gateway.object(manifest.get("graph"))
             progress = graph.get("progress") or {}
             rate = progress.get("files_per_s") or rate
-            if graph.get("state") != "indexing":
-                return (answer if "workspace" in answer else gateway.read(where)), rate
-            bar.show(progress)
-            time.sleep(EVERY_S)
-            answer = gateway.read(where)
+            if _is_busy(graph):
+                bar.show(progress)
+                time.sleep(EVERY_S)
+            elif manifest is not begun:
+                return manifest, rate
+            manifest = gateway.read(where)
     finally:
         bar.clear()
+
+
+def _is_busy(graph: Mapping[str, Any]) -> bool:
+    """Tell whether there is more to come: a graph that is ready may still take in changes."""
+    return graph.get("state") == "indexing" or bool(graph.get("state") == "ready" and graph.get("progress"))
 
 
 class Bar:

@@ -101,7 +101,7 @@ def _list(found: Mapping[str, Any], as_json: bool) -> None:
         print_json(found)
     elif sessions := found.get("sessions"):
         print_rows(_SESSIONS, map(_session, sessions))
-        _tell_more(found)
+        _tell_more(found, "raise --limit")
     else:
         note("there are no sessions")
 
@@ -135,7 +135,8 @@ def _messages(gateway: Gateway, args: argparse.Namespace) -> None:
         print_json(found)
     elif messages := found.get("messages"):
         print_rows(_MESSAGES, map(_message, messages))
-        _tell_more(found)
+        last = messages[-1].get("seq")
+        _tell_more(found, f"herdr session messages {args.session} --after {last}")
     else:
         note(f"{args.session} has no messages" + (f" after {args.after}" if args.after else ""))
 
@@ -159,6 +160,6 @@ def _block(block: Mapping[str, Any]) -> str:
     return content_of(block.get("text") or block.get("content"))
 
 
-def _tell_more(found: Mapping[str, Any]) -> None:
+def _tell_more(found: Mapping[str, Any], advice: str) -> None:
     if more := found.get("more"):
-        note(f"{number(more)} more: raise --limit")
+        note(f"more: {advice}" if more is True else f"{number(more)} more: {advice}")

@@ -14,6 +14,7 @@ from herdr.indexer.backlog import Backlog
 from herdr.indexer.disk import file_numbers
 from herdr.indexer.news import News
 from herdr.indexer.parse_pool import ParsePool
+from herdr.indexer.ranked import Ranked
 from herdr.storage.sqlite.connection import cause_of
 from herdr.storage.sqlite.graph.store import GraphStore
 
@@ -30,16 +31,19 @@ _log = logging.getLogger("herdr.indexer")
 class Index:
     """Keeps one graph. `run` does the work; everything else may be called between its steps."""
 
-    def __init__(self, root: str, store: GraphStore, pool: ParsePool, tell: Tell, clock: Clock) -> None:
+    def __init__(
+        self, root: str, store: GraphStore, ranked: Ranked, pool: ParsePool, tell: Tell, clock: Clock
+    ) -> None:
         self.store = store
+        self.ranked = ranked
         self.state: State = "waiting"
         """`waiting` until the first list of files has come."""
         self.detail: str | None = None
         self.took_s = 0.0
         """Seconds of the last whole pass."""
         self.root = root
-        self.reused = 0
-        """Files of the last whole pass that had to be read and not parsed: their bytes were known."""
+        self.parsed = self.same = 0
+        """Files of the last whole pass that were parsed, and that were read and held known bytes."""
         self._pool = pool
         self._tell = tell
         self._clock = clock
@@ -75,7 +79,7 @@ class Index:
         ]
         gone = [path for path in known if path not in self._listed and path not in self._touched]
         self._listed = {}
-        self.reused = 0
+        self.parsed = self.same = 0
         self._backlog.restart_count()
         self._backlog.add(news)
         self._backlog.add(gone)
@@ -99,6 +103,7 @@ class Index:
         known = self.store.numbers()
         self.store.clear()
         self._started = self._clock.monotonic()
+        self.parsed = self.same = 0
         self._backlog.restart_count()
         self._backlog.add(known)
         self._wake.set()
@@ -190,9 +195,10 @@ class Index:
         if parsed.gone:
             return parsed if self.store.has(parsed.path) else None
         if not parsed.same:
+            self.parsed += parsed.outline is not None
             return parsed
         self.store.touch(parsed.path, parsed.numbers)
-        self.reused += 1
+        self.same += 1
         return None
 
     def _release(self) -> None:

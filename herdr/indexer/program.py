@@ -18,6 +18,7 @@ from herdr.indexer.index import Index
 from herdr.indexer.parse_pool import ParsePool
 from herdr.indexer.pipes import PipeEnded, read_frame
 from herdr.indexer.questions import QUESTIONS
+from herdr.indexer.ranked import Ranked
 from herdr.storage.sqlite.connection import cause_of
 from herdr.storage.sqlite.graph.schema import adopt
 from herdr.storage.sqlite.graph.store import GraphStore
@@ -108,7 +109,13 @@ class Program:
             code, detail = "graph_unavailable", f"the project graph cannot be used: {cause_of(error)}"
         else:
             code, detail = "graph_unavailable", f"the project graph cannot be used: {error}"
-        kind = "not_found" if isinstance(error, NotFound) else "invalid" if isinstance(error, InvalidInput) else "failed"
+        kind = (
+            "not_found"
+            if isinstance(error, NotFound)
+            else "invalid"
+            if isinstance(error, InvalidInput)
+            else "failed"
+        )
         if request.id:
             self._send(encode_frame(Answer(request.id, error=kind, code=code, detail=detail)))
         else:
@@ -131,7 +138,8 @@ class Program:
                 "the snapshot's graph was made by other parsers or is damaged; files are parsed anew"
             )
         store = GraphStore(Path(file), self._form)
-        index = Index(root, store, self._pool, tell, self._clock)
+        ranked = Ranked(Path(file), self._form, store)
+        index = Index(root, store, ranked, self._pool, tell, self._clock)
         task = asyncio.create_task(index.run(), name=f"index {workspace}")
         task.add_done_callback(_report_crash)
         self._open[workspace] = Opened(index, task)

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from herdr.context.graph import lookups
+from herdr.context.graph.map import pieces as map_pieces
 from herdr.context.graph.outline_text import outline_text
+from herdr.context.graph.rank import focused
 from herdr.errors import NotFound
 from herdr.indexer.form import graph_form
 from herdr.indexer.index import Index
@@ -36,8 +38,7 @@ async def status(index: Index) -> dict[str, Any]:
         "languages": languages,
         "skipped": index.store.skipped_counts(),
         "progress": index.progress(),
-        "took_s": round(index.took_s, 3),
-        "reused": index.reused,
+        "last_pass": {"took_s": round(index.took_s, 3), "parsed": index.parsed, "same": index.same},
     }
 
 
@@ -81,6 +82,17 @@ async def dependents(index: Index, path: str, depth: int, limit: int) -> Any:
     return {"path": path, "dependents": [], "more": 0}
 
 
+async def pieces(
+    index: Index, focus: list[str], names: list[str], previous: list[str], limit: int
+) -> dict[str, Any]:
+    """Return the definitions for a map, the best first."""
+    ranking = await index.ranked.ranking()
+    if focus or names:
+        ranking = focused(ranking, index.store, focus, names)
+    found = map_pieces(index.store, ranking, frozenset(focus), frozenset(previous), limit)
+    return {"pieces": found, "files": len(ranking.files)}
+
+
 async def file(index: Index, path: str) -> dict[str, Any]:
     """Return a file's outline, also as text; raises NotFound."""
     size, hash_, why = _described(index, path)
@@ -102,7 +114,9 @@ async def file(index: Index, path: str) -> dict[str, Any]:
             "more": 0,
             "text": f"{path}\n",
         }
-    return {**msgspec.structs.asdict(found), **about, "text": outline_text(found)}
+    outline = index.store.outline(path)
+    assert outline is not None
+    return {**msgspec.structs.asdict(found), **about, "text": outline_text(path, outline, found.importers)}
 
 
 def _described(index: Index, path: str) -> tuple[int, bytes | None, str | None]:
@@ -135,5 +149,6 @@ QUESTIONS: Mapping[str, Question] = MappingProxyType(
         "callees": Question(callees),
         "dependents": Question(dependents),
         "file": Question(file),
+        "pieces": Question(pieces),
     }
 )

@@ -140,7 +140,7 @@ class Graphs:
         graph = self._graphs.get(workspace)
         if graph is None:
             return {"state": "none"}
-        if graph.watcher.state().status == "lost":
+        if await _is_gone(graph):
             return {"state": "lost", "detail": "the workspace's folder is missing; it is looked for"}
         if not graph.listed.is_set() or not self.child.is_running:
             return {"state": "indexing", "progress": None}
@@ -161,7 +161,7 @@ class Graphs:
             self._list(graph)
 
     def require(self, workspace: str) -> None:
-        """Raise NotFound, or HerdrError `workspace_lost`, unless there is such a graph."""
+        """Raise NotFound unless there is such a graph."""
         self._find(workspace)
 
     async def head(self, workspace: str) -> tuple[str | None, str | None]:
@@ -189,14 +189,11 @@ class Graphs:
                 f"no folder is watched as workspace {workspace!r}; GET /v1/workspaces lists those that are",
                 "unknown_workspace",
             )
-        if graph.watcher.state().status == "lost":
-            raise _lost(workspace)
         return graph
 
     async def _freshen(self, graph: Graph) -> None:
         """Have everything looked at that was reported, and all files if the last look is too long ago."""
-        if not await asyncio.to_thread(os.path.isdir, graph.watcher.root):
-            graph.watcher.hint([graph.watcher.root])  # nothing tells of a folder that is moved away itself
+        if await _is_gone(graph):
             raise _lost(graph.name)
         await graph.listed.wait()
         if graph.dirty or graph.watcher.verified_at + self._ttl_s < self._clock.monotonic():
@@ -237,6 +234,16 @@ class Graphs:
         paths = [file["path"] for file in data.get("files", ())] if answer.note == "changed" else []
         subject = paths[0] if len(paths) == 1 and "more" not in data else None
         self._announce(f"context.{answer.note}", data, answer.workspace, subject)
+
+
+async def _is_gone(graph: Graph) -> bool:
+    """Tell whether the folder is missing; the watcher may not know it yet."""
+    if graph.watcher.state().status == "lost":
+        return True
+    if await asyncio.to_thread(os.path.isdir, graph.watcher.root):
+        return False
+    graph.watcher.hint([graph.watcher.root])  # nothing tells of a folder that is moved away itself
+    return True
 
 
 def _lost(workspace: str) -> HerdrError:

@@ -1,10 +1,14 @@
 """What is worked out of graph, sessions and artifacts together: texts that fit a budget, each with its hash."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+
+import msgspec
 
 from herdr.context.blobs import Blob, Blobs, is_ref
 from herdr.context.excerpt import Excerpt
+from herdr.context.graph.map import Piece, render
 from herdr.context.shown import shown_artifact
 from herdr.context.tokens import Fallback
 from herdr.errors import FieldError, InvalidInput, NotFound
@@ -13,7 +17,26 @@ from herdr.sharing.sessions import Sessions
 from herdr.sharing.shelf import ArtifactShelf
 
 TEXT = "text/plain; charset=utf-8"
+MAPS_MAX = 64  # questions whose last map is remembered, some KiB each; a tool asks the same one or two
 LISTED_MAX = 100  # sessions and artifacts of a manifest; the lists have all
+
+
+class RecentMaps:
+    """What the last map for each question held, so that the next one can stay with it."""
+
+    def __init__(self) -> None:
+        self._chosen: dict[tuple[Any, ...], tuple[str, ...]] = {}
+
+    def get(self, key: tuple[Any, ...], default: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the symbols of the last map."""
+        return self._chosen.get(key, default)
+
+    def put(self, key: tuple[Any, ...], chosen: tuple[str, ...]) -> None:
+        """Remember a map's symbols; the map that was asked for longest ago goes."""
+        self._chosen.pop(key, None)
+        self._chosen[key] = chosen
+        if len(self._chosen) > MAPS_MAX:
+            del self._chosen[next(iter(self._chosen))]
 
 
 class Pictures:
@@ -35,6 +58,7 @@ class Pictures:
         self._blobs = blobs
         self._counter = counter
         self._window_tokens = window_tokens
+        self._maps = RecentMaps()
 
     async def manifest(self, workspace: str) -> dict[str, Any]:
         """Return what there is of a workspace; raises NotFound."""
@@ -63,6 +87,24 @@ class Pictures:
             "sessions": sessions["sessions"],
             "artifacts": [{name: artifact[name] for name in names} for artifact in shown],
         }
+
+    async def map_of(
+        self, workspace: str, tokens: int, focus: Sequence[str], names: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return the ranked outline of the project; raises NotFound, InvalidInput."""
+        paths = tuple(map(checked_path, focus))
+        key = (workspace, tokens, paths, tuple(names))
+        asked = {"focus": paths, "names": names, "previous": self._maps.get(key, ()), "limit": tokens}
+        answer = await self._graphs.ask(workspace, "pieces", **asked)
+        found = msgspec.convert(answer["pieces"], list[Piece])
+
+        async def size(number: int) -> int:
+            return (await self._counter.count([render(found[:number])])).total
+
+        chosen = found[: await largest(size, len(found), tokens)]
+        self._maps.put(key, tuple(piece.symbol for piece in chosen))
+        shown = {"files": len({piece.path for piece in chosen}), "symbols": len(chosen), "focus": list(paths)}
+        return {**shown, "of_files": answer["files"], **await self._counted(render(chosen))}
 
     async def file(self, workspace: str, path: str) -> dict[str, Any]:
         """Return the outline of one file; raises NotFound, InvalidInput."""
@@ -98,6 +140,24 @@ class Pictures:
         counted = await self._counter.count([text])
         ref = await self._blobs.put(text.encode(), TEXT)
         return {"text": text, "tokens": counted.total, "tokenizer": counted.tokenizer, "ref": ref}
+
+
+async def largest(size: Callable[[int], Awaitable[int]], most: int, budget: int) -> int:
+    """Return how many of the first `most` pieces the budget holds; `size` rises with their number.
+
+    What is measured is the text as it will be, a few times: a sum over pieces would be another number.
+    """
+    fitting, too_many = 0, 1
+    while too_many <= most and await size(too_many) <= budget:
+        fitting, too_many = too_many, too_many * 2
+    too_many = min(too_many, most + 1)
+    while too_many - fitting > 1:
+        middle = (fitting + too_many) // 2
+        if await size(middle) <= budget:
+            fitting = middle
+        else:
+            too_many = middle
+    return fitting
 
 
 def excerpt(answer: dict[str, Any]) -> Excerpt:

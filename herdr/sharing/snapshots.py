@@ -137,8 +137,8 @@ class Snapshots:
                 "commit": head.commit,
             },
             "files": counts["files"],
-            "reused": counts["reused"],
-            "parsed": counts["parsed"] - counts["reused"],
+            "reused": counts["parsed"] - counts["last_pass"]["parsed"],
+            "parsed": counts["last_pass"]["parsed"],
             **taken,
         }
         self._announce("context.snapshot.imported", answer, workspace, None)

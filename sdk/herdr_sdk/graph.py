@@ -51,9 +51,10 @@ class FileOutline(Text, frozen=True, kw_only=True):
     """One file."""
 
     path: str
-    language: str = ""
-    hash: str = ""
-    lines: int = 0
+    language: str | None = None
+    hash: str | None = None
+    """Of its content: `sha256:…`; None when it was not read."""
+    lines: int | None = None
     bytes: int = 0
     symbols: tuple[Symbol, ...] = ()
     imports: tuple[Imported, ...] = ()
@@ -63,6 +64,8 @@ class FileOutline(Text, frozen=True, kw_only=True):
     """Why it was not parsed, None if it was."""
     broken: bool = False
     """True when the parser met something that it cannot read; the rest is here all the same."""
+    more: int = 0
+    """How many symbols, imports and importers there are beyond these."""
 
 
 class Symbols(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +108,7 @@ class Callee(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     call: str = ""
+    path: str = ""
     lines: tuple[int, ...] = ()
     resolution: Resolution | str = ""
     candidates: int = 0
@@ -186,6 +190,10 @@ class GraphState(msgspec.Struct, frozen=True, kw_only=True):
     skipped: dict[str, int] = {}
     """Files that are not in the graph, by the reason."""
     progress: Progress | None = None
+    took_s: float | None = None
+    """How long the last index took."""
+    reused: int = 0
+    """Files that it took from a snapshot."""
     verified: str | None = None
     """When it was last compared with the folder; RFC 3339."""
     detail: str | None = None

@@ -49,15 +49,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     tool: str | None = None
     task: str | None = None
-    workspace: str | None = None
+    tokens: int = 0
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
     """Messages in order."""
 
     messages: tuple[Message, ...]
-    more: int = 0
-    """How many come after these."""
+    total: int = 0
+    """How many the session has."""
+    more: bool | int = False
+    """Whether there are some after these."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +114,8 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     workspace: str = "default"
     messages: int = 0
+    full_tokens: int = 0
+    first: str | None = None
     updated: str | None = None
     sources: tuple[str, ...] = ()
 

@@ -156,6 +156,13 @@ async def test_a_file(faulty) -> None:
     assert (found.text, found.ref, found.unchanged) == ("class Cart", "bb", False)
 
 
+async def test_a_file_that_was_not_read(faulty) -> None:
+    nothing = {"language": None, "hash": None, "lines": None, "symbols": [], "imports": [], "importers": []}
+    faulty.answer = lambda asked: {"path": "x.png", "text": "x.png\n", "skipped": "binary", **nothing}
+    found = await Hub().context().file("x.png")
+    assert (found.skipped, found.language, found.hash, found.lines) == ("binary", None, None, None)
+
+
 async def test_symbols(faulty) -> None:
     faulty.answer = lambda asked: {"symbols": [TOTAL], "more": 7}
     context = Hub().context("shop")

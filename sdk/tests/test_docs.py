@@ -1,13 +1,14 @@
 """The examples in the SDK's pages: each is run, against a gateway at the address that they name."""
 
 import asyncio
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import herdr_sdk
-from herdr_sdk import locks, outbox
+from herdr_sdk import locks, outbox, sessions, texts
 from herdr_sdk.inbox import FULL_BYTES, FULL_EVENTS
 from herdr_sdk.versions import SUBJECTS_MAX
 
@@ -55,6 +56,24 @@ async def test_the_example_that_loads_a_file(faulty, tmp_path) -> None:
     assert [event["data"] for event in faulty.log] == [1, [2]]
 
 
+async def test_the_examples_about_a_project_do_what_they_say(faulty, capsys) -> None:
+    total = {"symbol": "src/cart.py::total", "path": "src/cart.py", "line": 3, "signature": "def total()"}
+    caller = {"path": "b.py", "call": "total", "resolution": "exact"}
+    answers = {
+        "map": {"text": "the map"},
+        "callers": {"definitions": [total], "callers": [caller]},
+        "fix": {"session": "fix", "text": "the window"},
+        "messages": {"messages": [{"seq": 1, "id": "m", "status": "accepted"}]},
+        "pytest": {"name": "digests/pytest"},
+    }
+    faulty.answer = lambda asked: answers[asked.address.partition("?")[0].rpartition("/")[2]]
+    brief = _define("reference/sdk.md", "async def brief")
+    assert await brief("total") == "the map\nsrc/cart.py:3 def total()\nb.py calls it as total (exact)"
+    assert await _define("reference/sdk.md", "async def take_over")("fix") == "the window"
+    await _define("reference/sdk.md", "async def share")("3 failed")
+    assert capsys.readouterr().out == f"{json.dumps(answers['pytest']).encode()!r}\n"
+
+
 def test_every_public_name_is_in_the_reference() -> None:
     missing = [name for name in herdr_sdk.__all__ if not re.search(rf"`[^`\n]*\b{name}\b", REFERENCE)]
     assert missing == ["FieldError"], "it is known by the fields that hold it"
@@ -67,6 +86,8 @@ def test_the_bounds_in_the_reference_are_the_codes() -> None:
     assert f"{SUBJECTS_MAX:,} subjects" in REFERENCE
     assert f"lets one stand for {locks.WAIT_MAX_S:g}" in REFERENCE
     assert f"up\nto {locks.RELEASE_S:g} s for the gateway's word" in REFERENCE
+    assert f"at most {texts.ENTRIES_MAX} answers or {texts.BYTES_MAX // 2**20} MiB" in REFERENCE
+    assert f"{sessions.MESSAGES_MAX:,} messages or {sessions.BYTES_MAX // 2**20} MiB a request" in REFERENCE
     assert f"{FULL_EVENTS:,} events or {FULL_BYTES // 2**20} MiB waiting" in REFERENCE
 
 

@@ -116,6 +116,13 @@ def test_messages(herdr: Cli, answers: ContextAnswers) -> None:
     assert answers.addresses() == ["/v1/sessions/a%2Fb/messages?after=6&limit=2"]
 
 
+@pytest.mark.parametrize(("more", "said"), [(True, "more"), (1200, "1,200 more")])
+def test_how_to_go_on_is_told(herdr: Cli, answers: ContextAnswers, more: object, said: str) -> None:
+    answers.answers["GET /v1/sessions/a%2Fb/messages"] = (200, {**MESSAGES, "more": more})
+    done = herdr("session", "messages", "a/b")
+    assert done.stderr == f"herdr: {said}: herdr session messages a/b --after 9\n"
+
+
 def test_a_long_message_is_cut_for_people(herdr: Cli, answers: ContextAnswers) -> None:
     answers.answers["GET /v1/sessions/a%2Fb/messages"] = (
         200,

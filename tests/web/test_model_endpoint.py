@@ -6,16 +6,19 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from fake_contexts import FakeContexts, told
 from scripted_backend import Desk, desk, failing, held, until
 from virtual_time import VirtualClock, run
 
 from herdr.errors import HerdrError, InvalidInput
 from herdr.pool.failures import ModelError
 from herdr.pool.protocols import anthropic, herdr, openai
+from herdr.pool.shared_context import SharedContext
 from herdr.web.asgi import Message, Reply, Scope
 from herdr.web.auth import ANYONE, Caller
 from herdr.web.model_stream import ModelStream
 from herdr.web.models import LARGE_BODY, ModelEndpoint
+from herdr.web.problems import Refused
 from herdr.web.streams import Streams
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "stream": False}
@@ -104,6 +107,55 @@ def test_who_asks(caller: Caller, headers: dict[str, str], agent: str) -> None:
     async def main(it: House) -> None:
         await it.call(it.endpoint(), caller=caller, **headers)
         assert it.desk.outcomes[0].inquiry.caller.shown == agent
+
+    play(main)
+
+
+WITH_CONTEXT = {**BODY, "session": "s-1", "context": {"session": True}}
+
+
+@pytest.mark.parametrize(
+    ("caller", "may"),
+    [
+        (ANYONE, True),
+        (Caller("laptop", frozenset({"models", "context"})), True),
+        (Caller("laptop", frozenset({"models"})), False),
+    ],
+)
+def test_the_shared_context_needs_its_scope(caller: Caller, may: bool) -> None:
+    async def main(it: House) -> None:
+        endpoint = it.endpoint(shared=SharedContext(FakeContexts({"s-1": "Decided."})))
+        if may:
+            _, _, body = await it.call(endpoint, WITH_CONTEXT, caller)
+            assert body["context"] == {"session": told("Decided.")}
+            return
+        with pytest.raises(Refused, match="lacks the scope 'context'") as refused:
+            await it.call(endpoint, WITH_CONTEXT, caller)
+        assert refused.value.code == "missing_scope" and it.desk.outcomes == []
+        assert (await it.call(endpoint, BODY, caller))[0] == 200
+
+    play(main)
+
+
+def test_the_prompt_has_the_context_and_the_record_of_the_turn_has_not() -> None:
+    async def main(it: House) -> None:
+        endpoint = it.endpoint(shared=SharedContext(FakeContexts({"s-1": "Decided."}), 99))
+        await it.call(endpoint, WITH_CONTEXT)
+        (outcome,) = it.desk.outcomes
+        (message,) = outcome.inquiry.canonical.request.messages
+        assert "Decided." in str(message) and str(message).endswith("\\n\\nHi'),))")
+        assert outcome.inquiry.user_text == "Hi"
+
+    play(main)
+
+
+def test_the_time_of_looking_up_counts_as_the_clients_wait() -> None:
+    async def main(it: House) -> None:
+        contexts = FakeContexts({"s-1": "Decided."})
+        contexts.late["s-1"] = asyncio.Event()
+        _, _, body = await it.call(it.endpoint(shared=SharedContext(contexts)), WITH_CONTEXT)
+        assert body["context"] == {"session": {"unavailable": "timeout"}}
+        assert body["timings"]["total_ms"] >= 5000
 
     play(main)
 

@@ -40,14 +40,13 @@ class Bindings:
             return UNKNOWN
         if parts[0] in dialect(outline.language).super_names:
             return self._super(path, outline, scope, parts)
-        meaning, rest = self._first(path, outline, scope, parts[0]), parts[1:]
-        if meaning.kind == "unknown" and rest and dialect(outline.language).full_names:
-            meaning, rest = self._in_full(path, outline, parts), ()
-        if meaning.kind == "unknown" and self._is_theirs(outline.language, parts[0]):
-            return OUTSIDE
-        for part in rest:
+        first = meaning = self._first(path, outline, scope, parts[0])
+        for part in parts[1:]:
             meaning = self.member(meaning, part)
-        return meaning
+        if meaning.kind == "unknown" and len(parts) > 1 and dialect(outline.language).full_names:
+            meaning = self._in_full(path, outline, parts)
+        unbound = meaning.kind == "unknown" and first.kind == "unknown"
+        return OUTSIDE if unbound and self._is_theirs(outline.language, parts[0]) else meaning
 
     def _is_theirs(self, language: str, name: str) -> bool:
         """Tell whether a capital name that nothing binds must be one of the language's own or a library's."""
@@ -98,49 +97,55 @@ class Bindings:
         outline = self._project.outline(path)
         if outline is None or not self._step():
             return UNKNOWN
-        rules = dialect(outline.language)
-        named = [
-            p for p, s in enumerate(outline.symbols) if s.name == name and not s.owner and s.kind != "impl"
-        ]
-        imported = [(scope_at(outline, i.line), i) for i in outline.imports if i.alias == name]
-        sure = True
+        hidden = False
         for place in around(outline, scope):
-            symbol = outline.symbols[place] if place >= 0 else None
-            if (
-                symbol is not None
-                and symbol.kind in CLASS_LIKE
-                and place != scope
-                and not rules.implicit_self
-            ):
-                continue
-            if rules.implicit_self and (symbol is not None):
-                inherited = self._implied(path, outline, place, name)
-                if inherited.kind == "symbols":
-                    return inherited if sure else UNKNOWN
-                sure = sure and inherited.kind != "outside"
-            inside = parts_of(outline, place) if not implied else ()
-            here = [p for p in named if outline.symbols[p].parent in inside]
-            imports = [found for at, found in imported if at == place]
-            if here or imports:
-                bound_to = self._bound(path, outline, here, imports)
-                return bound_to if sure or imports or self._is_type(bound_to) else UNKNOWN
-            if symbol is not None and symbol.kind not in TYPES and takes(symbol, name, rules.type_first):
-                return UNKNOWN
-        unbound = self._unbound(path, outline, scope, name)
-        return unbound if sure or self._is_type(unbound) else UNKNOWN
+            found = self._bound_at(path, outline, place, name, place == scope)
+            if found is not None:
+                return self._unless(hidden, outline, name, found)
+            inherited = self._implied(path, outline, place, name)
+            if inherited is not None and inherited.kind == "symbols":
+                return self._unless(hidden, outline, name, inherited)
+            hidden = hidden or inherited is not None
+        return self._unless(hidden, outline, name, self._unbound(path, outline, scope, name))
 
-    def _is_type(self, meaning: Meaning) -> bool:
-        """Tell whether it is a type: methods of a base from outside do not hide it."""
-        return meaning.kind == "symbols" and all(self._kind(place) in TYPES for place in meaning.places)
+    def _unless(self, hidden: bool, outline: Outline, name: str, found: Meaning) -> Meaning:
+        """Return what was found unless a method of a base that is not known may hide it.
 
-    def _implied(self, path: str, outline: Outline, place: int, name: str) -> Meaning:
-        """Look in the type around, where members need no `self`."""
-        symbol = outline.symbols[place]
+        It does not hide types, and nobody imports a name to have it hidden.
+        """
+        if not hidden or any(each.alias == name for each in outline.imports):
+            return found
+        is_type = all(self._kind(place) in TYPES for place in found.places)
+        return found if found.kind != "symbols" or is_type else UNKNOWN
+
+    def _implied(self, path: str, outline: Outline, place: int, name: str) -> Meaning | None:
+        """Return what a name means as a member that needs no `self`; None where it certainly is none."""
+        symbol = outline.symbols[place] if place >= 0 else None
+        if symbol is None or not dialect(outline.language).implicit_self:
+            return None
         if symbol.kind in CLASS_LIKE:
-            return self.member(Meaning("symbols", (Place(path, place),)), name)
-        if symbol.owner:
-            return self.member(self.dotted(path, symbol.parent, symbol.owner.split(".")), name)
-        return UNKNOWN
+            return self._types.member(Place(path, place), name)
+        if not symbol.owner:
+            return None
+        owner = self.dotted(path, symbol.parent, symbol.owner.split("."))
+        found = [self._types.member(each, name) for each in owner.places if self._kind(each) in TYPES]
+        return None if found and not any(found) else agreed(each or UNKNOWN for each in found)
+
+    def _bound_at(
+        self, path: str, outline: Outline, place: int, name: str, innermost: bool
+    ) -> Meaning | None:
+        """Return what one scope itself binds a name to; None when it does not."""
+        symbol = outline.symbols[place] if place >= 0 else None
+        rules = dialect(outline.language)
+        is_type = symbol is not None and symbol.kind in CLASS_LIKE
+        if is_type and (rules.implicit_self or not innermost):
+            return None  # its members were looked at, or are seen through an object only
+        here = _defined_in(outline, place, name)
+        imports = [i for i in outline.imports if i.alias == name and scope_at(outline, i.line) == place]
+        if here or imports:
+            return self._bound(path, outline, here, imports)
+        takes_it = symbol is not None and not is_type and takes(symbol, name, rules.type_first)
+        return UNKNOWN if takes_it else None
 
     def _bound(self, path: str, outline: Outline, here: Sequence[int], imports: Sequence[Import]) -> Meaning:
         """Return what one scope binds a name to; two kinds of binding in one scope leave it open."""
@@ -282,7 +287,7 @@ class Bindings:
         if outline is None or kind not in TYPES | SPACES:
             return UNKNOWN
         if kind in TYPES:
-            return self._types.member(place, name)
+            return self._types.member(place, name) or UNKNOWN
         inside = [p for p, s in enumerate(outline.symbols) if s.parent == place.symbol and s.name == name]
         return settled(place.path, outline, inside)
 
@@ -300,6 +305,12 @@ class Bindings:
             return UNKNOWN
         module = _joined(meaning.module, name, dialect(outline.language).separator)
         return Meaning("module", (), files, module, meaning.at)
+
+
+def _defined_in(outline: Outline, place: int, name: str) -> list[int]:
+    named = [p for p, s in enumerate(outline.symbols) if s.name == name and not s.owner and s.kind != "impl"]
+    inside = parts_of(outline, place) if named else ()
+    return [p for p in named if outline.symbols[p].parent in inside]
 
 
 def _is_star(found: Import, rules: Dialect) -> bool:

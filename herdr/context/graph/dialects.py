@@ -65,8 +65,13 @@ DIALECTS = MappingProxyType(
         "tsx": _SCRIPT,
         "go": Dialect(super_names=NO_NAMES, spread=True, separator="/"),
         "rust": Dialect(
+            builtins=frozenset({"std", "core", "alloc"}),
             prelude=True,
-            super_names=NO_NAMES, spread=True, values_apart=True, full_names=True, separator="::"
+            super_names=NO_NAMES,
+            spread=True,
+            values_apart=True,
+            full_names=True,
+            separator="::",
         ),
         "java": Dialect(
             prelude=True,
@@ -76,7 +81,15 @@ DIALECTS = MappingProxyType(
             type_first=True,
             values_apart=True,
             bare_bases=frozenset(
-                {"Object", "AutoCloseable", "Closeable", "Serializable", "Cloneable", "Comparable", "Runnable"}
+                {
+                    "Object",
+                    "AutoCloseable",
+                    "Closeable",
+                    "Serializable",
+                    "Cloneable",
+                    "Comparable",
+                    "Runnable",
+                }
             ),
         ),
         "csharp": Dialect(
@@ -91,6 +104,7 @@ DIALECTS = MappingProxyType(
         ),
         "c": Dialect(family="c", super_names=NO_NAMES, includes=True, type_first=True, separator="/"),
         "cpp": Dialect(
+            builtins=frozenset({"std"}),
             family="c",
             super_names=NO_NAMES,
             implicit_self=True,
@@ -98,6 +112,7 @@ DIALECTS = MappingProxyType(
             spread=True,
             type_first=True,
             separator="/",
+            builtins=frozenset({"std"}),
         ),
         "ruby": Dialect(
             prelude=True,

@@ -29,17 +29,20 @@ class Types:
         self._modules = modules
         self._look_up = look_up
 
-    def member(self, place: Place, name: str) -> Meaning:
-        """Return a type's own or inherited member."""
+    def member(self, place: Place, name: str) -> Meaning | None:
+        """Return a type's own or inherited member; None when it certainly has none of this name."""
         found = self._inherited(lineage(place, self.bases), name)
-        made = found.kind != "symbols" and name in dialect(self._outline(place.path).language).makers
-        return Meaning("symbols", (place,)) if made else found
+        if found is not None and found.kind == "symbols":
+            return found
+        makes = name in dialect(self._outline(place.path).language).makers
+        return Meaning("symbols", (place,)) if makes else found
 
     def above(self, meaning: Meaning, name: str) -> Meaning:
         """Return what `super` finds under a name in the type that it stands in."""
         if meaning.kind != "symbols":
             return meaning
-        return agreed(self._inherited(lineage(place, self.bases)[1:], name) for place in meaning.places)
+        found = (self._inherited(lineage(place, self.bases)[1:], name) for place in meaning.places)
+        return agreed(each or UNKNOWN for each in found)
 
     def first_base(self, meaning: Meaning) -> Meaning:
         """Return the first base of a type."""
@@ -63,7 +66,7 @@ class Types:
                 elif base.rpartition(".")[2] not in rules.bare_bases:
                     yield OUTSIDE
 
-    def _inherited(self, ancestors: Iterable[Ancestor], name: str) -> Meaning:
+    def _inherited(self, ancestors: Iterable[Ancestor], name: str) -> Meaning | None:
         """Return the first of the types' own members; behind a type from outside it could be that one's."""
         outside = False
         for at in ancestors:
@@ -75,7 +78,7 @@ class Types:
                 return UNKNOWN
             else:
                 outside = True
-        return OUTSIDE if outside else UNKNOWN
+        return OUTSIDE if outside else None
 
     def _own(self, place: Place, name: str) -> Meaning | None:
         """Return a type's own member, None when it has none of this name."""

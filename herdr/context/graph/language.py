@@ -14,6 +14,9 @@ from tree_sitter import Node
 from herdr.context.graph.outline import SIGNATURE_MAX, Import, Kind, Outline
 
 _SPACE = re.compile(r"\s+")
+_COMMENT_SIGNS = re.compile(rb"#|//|/\*")
+_BROKEN_OPEN = re.compile(r"([(\[])\s*\n\s*")
+_BROKEN_CLOSE = re.compile(r",?\s*\n\s*([)\]])")
 _LINKS = re.compile(r"\s*(?:->|::|\?\.|!\.|\.)\s*")
 _DOTTED = re.compile(r"[\w$@]+(?:\.[\w$@]+)*")
 
@@ -81,10 +84,32 @@ def first_line(node: Node) -> str:
 
 
 def one_line(node: Node, end: int, start: int = 0) -> str:
-    """Return the bytes from `start` to `end` of a node as one line of at most SIGNATURE_MAX characters."""
-    head = (node.text or b"")[start : min(end, start + 8 * SIGNATURE_MAX)].decode(errors="replace")
-    text = _SPACE.sub(" ", head).strip().rstrip("{:=; ")
+    """Return the bytes from `start` to `end` of a node as one line of at most SIGNATURE_MAX characters.
+
+    Comments are left out, and so is what only makes several lines look well.
+    """
+    head = (node.text or b"")[start : min(end, start + 8 * SIGNATURE_MAX)]
+    if _COMMENT_SIGNS.search(head):
+        head = _without_comments(node, head, node.start_byte + start)
+    text = _BROKEN_CLOSE.sub(r"\1", _BROKEN_OPEN.sub(r"\1", head.decode(errors="replace")))
+    text = _SPACE.sub(" ", text).strip().rstrip("{:=; ")
     return text if len(text) <= SIGNATURE_MAX else f"{text[: SIGNATURE_MAX - 1]}…"
+
+
+def _without_comments(node: Node, head: bytes, at: int) -> bytes:
+    """Return the text that begins at a byte of the file, each comment as a space."""
+    waiting, cuts = [node], []
+    while waiting:
+        for child in waiting.pop().children:
+            if child.start_byte >= at + len(head):
+                break
+            if "comment" in child.type:
+                cuts.append((child.start_byte - at, child.end_byte - at))
+            elif child.end_byte > at and child.child_count:
+                waiting.append(child)
+    for first, last in sorted(cuts, reverse=True):
+        head = head[: max(first, 0)] + b" " + head[max(last, 0) :]
+    return head
 
 
 def no_bases(_node: Node) -> tuple[str, ...]:

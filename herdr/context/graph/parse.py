@@ -143,8 +143,15 @@ class Reader:
             around = definitions[parent].kind if parent >= 0 else None
             if kind == "function" and around in CLASS_LIKE:
                 kind = "method"
-            if kind == "field" and around in FUNCTION_LIKE:
-                parent = parents[parent]  # a constructor's parameter that is one
+            if (
+                kind in ("field", "method")
+                and around in FUNCTION_LIKE
+                and _in_class(parent, parents, definitions)
+            ):
+                parent = parents[
+                    parent
+                ]  # a constructor's parameter that is a field, or what it assigns to one
+                around = definitions[parent].kind
             exported = around not in FUNCTION_LIKE and language.exported(definition.name, node)
             yield Symbol(
                 definition.name,
@@ -157,6 +164,10 @@ class Reader:
                 language.bases(node),
                 language.owner(node),
             )
+
+
+def _in_class(place: int, parents: Sequence[int], definitions: Sequence[_Definition]) -> bool:
+    return parents[place] >= 0 and definitions[parents[place]].kind in CLASS_LIKE
 
 
 def _is_noise(root: Node) -> bool:

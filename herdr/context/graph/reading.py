@@ -50,7 +50,9 @@ _MARKERS = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_MADE = re.compile(r"\b(?:auto-?)?generated\b(?! (?:files|code|output|sources)\b)|\bauto-?gen\b", re.IGNORECASE)
+_MADE = re.compile(
+    r"\b(?:auto-?)?generated\b(?! (?:files|code|output|sources)\b)|\bauto-?gen\b", re.IGNORECASE
+)
 _HANDS_OFF = re.compile(r"\bdo(?: not|n'?t) (?:edit|modify|change|make (?:direct )?changes)\b", re.IGNORECASE)
 _NEAR = 3  # lines between "generated" and "do not edit"
 

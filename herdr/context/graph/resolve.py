@@ -6,6 +6,7 @@ PyCG (https://arxiv.org/abs/2103.00587) follows assignments as well; it needs th
 this reads only the files that a question is about.
 """
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from herdr.context.graph.binding import Bindings
@@ -26,7 +27,7 @@ class Resolution(NamedTuple):
     targets: tuple[Place, ...] = ()
     """Sorted; of an exact call all bodies of the one definition, of a name the first TARGETS_MAX candidates."""
     candidates: int = 0
-    """Different definitions that may be meant: 1 for an exact call unless several files define it, else all."""
+    """Different definitions that may be meant; 1 for an exact call, however many bodies it has."""
 
 
 EXTERNAL = Resolution("external")
@@ -55,8 +56,20 @@ class Resolver:
             if meaning.kind == "outside":
                 return EXTERNAL
             if targets := self._callable(meaning):
-                return Resolution("exact", targets, len({symbol_id(self._project, t) for t in targets}))
+                return Resolution("exact", self._with_counterparts(targets), 1)
         return self.named(outline.language, call.name, not call.receiver)
+
+    def _with_counterparts(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
+        """Add where else these definitions stand: in C, the function behind a header's prototype."""
+        found = set(places)
+        for path, place in places:
+            outline = self._project.outline(path)
+            assert outline is not None, path  # a place was found in it
+            name = qualified_name(outline, place)
+            for other in self._project.language(outline.language).counterparts(path, self._project):
+                its = self._project.outline(other)
+                found.update(Place(other, p) for p in _named_like(its, name))
+        return tuple(sorted(found))
 
     def named(self, language: str, name: str, plain: bool) -> Resolution:
         """Return what may be meant by a name alone; a plain one is no member where members need an object."""
@@ -110,6 +123,16 @@ class Resolver:
                 made = symbol.kind == "constructor" and symbol.parent >= 0
                 found.add(Place(place.path, symbol.parent) if made else place)
         return tuple(sorted(found))
+
+
+def _named_like(outline: Outline | None, name: str) -> Iterator[int]:
+    """Yield the symbols whose dotted name is this or its end: a source may leave its namespaces out."""
+    last = name.rpartition(".")[2]
+    for place, symbol in enumerate(outline.symbols if outline is not None else ()):
+        if outline is not None and symbol.name == last:
+            its = qualified_name(outline, place)
+            if f".{its}".endswith(f".{name}") or f".{name}".endswith(f".{its}"):
+                yield place
 
 
 def resolve_import(project: Project, path: str, found: Import) -> tuple[str, ...]:

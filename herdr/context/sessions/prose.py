@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the marks and words of Chinese
 """Pure: what somebody said in plain words: sentences without code, quotations, tables and the notes of clients."""
 
 import re
@@ -10,11 +11,12 @@ SENTENCE_MAX = 600  # characters; what is longer is cut: no sentence, but pasted
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
 # Notes that clients put beside the user's words: `<system-reminder>…</system-reminder>`, `<command-name>…`.
 _NOTE = re.compile(r"<([a-z]+[-_][a-z_-]{1,40})>.*?(?:</\1>|\Z)", re.S)
+_NUMBER = re.compile(r"\d{1,2}\.")
 _LIST_MARK = re.compile(r"^(?:[-*•+]|\(?\d{1,2}[.)、]|\(?[a-z]\))\s+", re.I)
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 _SPACE = re.compile(r"\s+")
 # A stop ends a sentence if a blank follows; `2.4.0`, `e.g. this` and `i.e. that` have none or are none.
-_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!^\d\.)[\"')\]]*\s+|(?<=[。！？；])|;\s+")
+_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)[\"')\]]*\s+|(?<=[。！？；])|;\s+")
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[a-z0-9_](?:[a-z0-9_.+-]*[a-z0-9_+])?|[\u3400-\u9fff]+")
 
@@ -68,7 +70,8 @@ def _sentences(text: str) -> Iterator[Sentence]:
         if not line or line.startswith(("|", ">", "#", "---", "    ", "$ ")):
             continue
         for piece in _END.split(_LIST_MARK.sub("", line)):
-            if said := plain(piece)[:SENTENCE_MAX].rstrip("；;"):
+            said = plain(piece)[:SENTENCE_MAX].rstrip("；;")
+            if said and not _NUMBER.fullmatch(said):
                 yield Sentence(said)
 
 
@@ -89,4 +92,6 @@ _IDLE = frozenset(
     like good fine thing things way still yet already first last next never always don doesn isn won didn let
     """.split()  # noqa: SIM905 - a table of words reads better as a text
 )
-_IDLE_HAN = frozenset("的了是在不我你他它们这那就也都要和与或把被让会能可以个一先再还没有吧吗呢啊么为所因此但对到用来去上下里")
+_IDLE_HAN = frozenset(
+    "的了是在不我你他它们这那就也都要和与或把被让会能可以个一先再还没有吧吗呢啊么为所因此但对到用来去上下里"
+)

@@ -37,6 +37,7 @@ LANGUAGE = Language(
     find_module=c_family.find_module,
     read_imports=c_family.read_imports,
     keys=c_family.keys,
+    counterparts=c_family.counterparts,
     signature=c_family.signature,
     exported=lambda _name, node: not c_family.is_internal(node),
     refine=c_family.refine,

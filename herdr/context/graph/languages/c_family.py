@@ -67,6 +67,8 @@ _AROUND_NAMES = {
 _WRAPPERS = frozenset(
     {"parenthesized_declarator", "reference_declarator", "attributed_declarator", "variadic_declarator"}
 )
+_HEADERS = ("h", "hh", "hpp", "hxx", "h++")
+_SOURCES = ("c", "cc", "cpp", "cxx", "c++")
 _INCLUDE_FOLDERS = frozenset({"", "include", "includes", "inc"})
 
 
@@ -130,9 +132,8 @@ def _repeats_tag(node: Node) -> bool:
 
 def _is_constant(node: Node) -> bool:
     inner = node.child_by_field_name("declarator") if node.type == "init_declarator" else node
-    if inner is None or inner.type == "pointer_declarator":
-        return False
-    return bool({"const", "constexpr", "constinit"} & specifiers(node.parent))
+    words = specifiers(inner if inner is not None and inner.type == "pointer_declarator" else node.parent)
+    return not words.isdisjoint(("const", "constexpr", "constinit"))
 
 
 def specifiers(node: Node | None) -> set[str]:
@@ -156,7 +157,8 @@ def signature(node: Node) -> str:
         return _composed(above, node)
     if node.type == "preproc_function_def":
         value = node.child_by_field_name("value")
-        return one_line(node, (value.start_byte if value else node.end_byte) - node.start_byte)
+        head = one_line(node, (value.start_byte if value else node.end_byte) - node.start_byte)
+        return head.rstrip("\\ ")
     return plain_signature(node)
 
 
@@ -167,21 +169,23 @@ def _composed(whole: Node, part: Node | None) -> str:
         return one_line(whole, whole.end_byte - whole.start_byte)
     tagged = whole.child_by_field_name("type")
     body = tagged.child_by_field_name("body") if tagged else None
+    end = _without_values(whole, part)
+    if body is None and first == part:
+        return one_line(whole, end - whole.start_byte)
     words = one_line(whole, (body or first).start_byte - whole.start_byte)
-    tail = one_line(part, _without_values(part) - part.start_byte)
-    default = whole.child_by_field_name("default_value")
-    if default is not None and default.type != "initializer_list" and part.next_named_sibling == default:
-        tail = f"{tail} = {text_of(default)}"
-    text = f"{words}{'' if words.endswith(('*', '&')) else ' '}{tail}".strip()
+    text = f"{words} {one_line(part, end - part.start_byte)}"
     return text if len(text) <= SIGNATURE_MAX else f"{text[: SIGNATURE_MAX - 1]}…"
 
 
-def _without_values(part: Node) -> int:
+def _without_values(whole: Node, part: Node) -> int:
+    """Return where a declarator ends if its braces are left out."""
     value = part.child_by_field_name("value")
-    if value is not None and value.type == "initializer_list":
-        return value.start_byte
-    body = value.child_by_field_name("body") if value else None
-    return body.start_byte if body else part.end_byte
+    if value is None:
+        value = whole.child_by_field_name("default_value")
+        if value is None or part.next_named_sibling != value:
+            return part.end_byte
+    body = value if value.type == "initializer_list" else value.child_by_field_name("body")
+    return body.start_byte if body else value.end_byte
 
 
 def read_imports(node: Node) -> Iterator[Import]:
@@ -218,3 +222,21 @@ def keys(path: str) -> Iterable[str]:
     name = path.rpartition("/")[2]
     parts = name.split(".")
     return (parts[-2],) if len(parts) > 1 else (name, f"<{name}>", f"{name}>")
+
+
+def counterparts(path: str, files: Files) -> Sequence[str]:
+    """Return the source of the same name that includes a header, or the headers that such a source includes."""
+    stem, _, suffix = path.rpartition("/")[2].rpartition(".")
+    if suffix in _SOURCES:
+        return [header for end in _HEADERS for header in _included(path, f"{stem}.{end}", files)]
+    sources = (p for end in _SOURCES for p in files.named(f"{stem}.{end}")) if suffix in _HEADERS else ()
+    name = f"{stem}.{suffix}"
+    return nearest([p for p in sources if path in _included(p, name, files)], path.rpartition("/")[0])
+
+
+def _included(path: str, name: str, files: Files) -> Iterator[str]:
+    """Yield the headers of a name that a file includes."""
+    outline = files.outline(path)
+    for found in outline.imports if outline is not None else ():
+        if found.module.strip("<>").rpartition("/")[2] == name:
+            yield from find_module(found, path, files)

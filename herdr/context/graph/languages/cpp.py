@@ -36,8 +36,10 @@ QUERY = f"""
 (compound_literal_expression type: (type_identifier) @name) @call
 (compound_literal_expression type: (template_type) @name) @call
 (compound_literal_expression type: (qualified_identifier) @name @receiver) @call
-(declaration type: (type_identifier) @name declarator: (init_declarator value: (argument_list))) @call
-(declaration type: (type_identifier) @name declarator: (init_declarator value: (initializer_list))) @call
+(declaration type: [(type_identifier) (template_type)] @name
+  declarator: (init_declarator value: [(argument_list) (initializer_list)])) @call
+(declaration type: (qualified_identifier) @name @receiver
+  declarator: (init_declarator value: [(argument_list) (initializer_list)])) @call
 (call_expression function: (template_function name: (identifier) @made
     arguments: (template_argument_list . (type_descriptor type: (_) @name @receiver)))
   (#any-of? @made "make_unique" "make_shared")) @call
@@ -186,6 +188,7 @@ LANGUAGE = Language(
     find_module=c_family.find_module,
     read_imports=c_family.read_imports,
     keys=c_family.keys,
+    counterparts=c_family.counterparts,
     signature=signature,
     bases=bases,
     exported=exported,

@@ -1,5 +1,6 @@
 """C#."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import tree_sitter_c_sharp
@@ -55,12 +56,21 @@ QUERY = """
 of its two forms the file is written in.
 """
 
+_CONDITIONS = re.compile(rb"^[ \t]*#[ \t]*(?:if|elif|else|endif)\b[^\r\n]*", re.MULTILINE)
 _FIELDS = frozenset({"field_declaration", "event_field_declaration"})
 _PROPERTIES = frozenset({"property_declaration", "indexer_declaration", "event_declaration"})
 _LISTED = frozenset({"identifier", "qualified_name", "generic_name", "alias_qualified_name"})
 _OPEN = frozenset({"interface_declaration", "compilation_unit", "namespace_declaration"})
 """What gives its members more than private access. https://learn.microsoft.com/dotnet/csharp/language-reference/
 keywords/accessibility-levels"""
+
+
+def prepare(source: bytes) -> bytes:
+    """Overwrite the lines that compile one thing or another: the grammar cannot read them everywhere.
+
+    Both things are then read, one after the other.
+    """
+    return _CONDITIONS.sub(lambda found: b" " * len(found[0]), source)
 
 
 def read_imports(node: Node) -> Iterator[Import]:
@@ -156,7 +166,7 @@ def exported(_name: str, node: Node) -> bool:
     if "private" in modifiers or "file" in modifiers or node.type == "local_function_statement":
         return False
     around = node.parent
-    while around is not None and (around.type == "declaration_list" or around.type.startswith("preproc")):
+    while around is not None and around.type == "declaration_list":
         around = around.parent
     return around is None or around.type in _OPEN
 
@@ -206,6 +216,7 @@ LANGUAGE = Language(
     bases=bases,
     exported=exported,
     refine=refine,
+    prepare=prepare,
     annotated=True,
     receiver=receiver,
     package_scope=True,

@@ -3,10 +3,28 @@
 from types import MappingProxyType
 
 from herdr.context.graph.language import Language
-from herdr.context.graph.languages import c, cpp, csharp, go, java, manifests, python, ruby, rust
+from herdr.context.graph.languages import (
+    c,
+    cpp,
+    csharp,
+    go,
+    java,
+    javascript,
+    manifests,
+    markdown,
+    npm,
+    php,
+    python,
+    ruby,
+    rust,
+    typescript,
+)
 
 LANGUAGES: tuple[Language, ...] = (
     python.LANGUAGE,
+    javascript.LANGUAGE,
+    typescript.LANGUAGE,
+    typescript.TSX,
     go.LANGUAGE,
     rust.LANGUAGE,
     java.LANGUAGE,
@@ -14,6 +32,9 @@ LANGUAGES: tuple[Language, ...] = (
     c.LANGUAGE,
     cpp.LANGUAGE,
     ruby.LANGUAGE,
+    php.LANGUAGE,
+    markdown.LANGUAGE,
+    npm.PACKAGE,
     manifests.GO_MODULE,
     manifests.CARGO,
 )

@@ -132,7 +132,7 @@ def _path(path: str, at: str) -> str:
         and ".." not in path.split("/")
     ):
         return path
-    raise refuse(at, "Expected the path of a file, relative to the workspace and without `..`: src/app.py.")
+    raise refuse(at, "Expected the path of a file, relative to the workspace and without `..`: src/index.ts.")
 
 
 def _name(name: str | None, at: str) -> str | None:

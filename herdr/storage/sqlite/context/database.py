@@ -1,6 +1,7 @@
 """The connections of context.db: one that writes, and that starts afresh after any failure; some that read."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -157,5 +158,14 @@ def _cannot_open(path: Path, error: sqlite3.Error) -> str:
     if path.is_dir():
         return f"{path} is a folder, where Herdr keeps a file: move it out of the data folder"
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
-        return unusable(path, PermissionError(13, str(error)))
+        return unusable(path, _reason_of(path, error))
     return explain(path, error, _CAUSES)
+
+
+def _reason_of(path: Path, error: sqlite3.Error) -> OSError:
+    """Ask the system why it will not be opened: SQLite does not tell a read-only disk from a missing right."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as reason:
+        return reason
+    return PermissionError(13, str(error))

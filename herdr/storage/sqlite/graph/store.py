@@ -37,6 +37,8 @@ class GraphStore:
         self._ids: dict[str, int] = {}
         self._next = 1
         self._version = 0
+        self.changes = 0
+        """Files that were brought in, or left, since this was opened."""
         self.outline = lru_cache(maxsize=OUTLINES_CACHED)(self._outline)
         """See `Files.outline`."""
         self.folder = lru_cache(maxsize=OUTLINES_CACHED)(self._folder)
@@ -64,6 +66,15 @@ class GraphStore:
         return f"{self._version:032x}"
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read one state of the graph in the block, whatever another connection commits meanwhile."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("COMMIT")
+
+    @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit the block whole, or leave the graph as it was; raises sqlite3.Error."""
         try:
@@ -75,6 +86,7 @@ class GraphStore:
 
     def apply(self, found: Sequence[Parsed]) -> None:
         """Bring in what files were found to hold."""
+        self.changes += len(found)
         for parsed in found:
             self._forget(parsed.path)
             if not parsed.gone:

@@ -1,6 +1,8 @@
 import json
 from typing import Any
 
+import msgspec
+
 from herdr.pool.chunk import (
     Chunk,
     End,
@@ -13,6 +15,7 @@ from herdr.pool.chunk import (
     Usage,
     Verbatim,
 )
+from herdr.pool.inset import Report, Told
 from herdr.pool.protocols import herdr as module
 from herdr.pool.protocols.dialect import Dialect, Ending, Opening
 from herdr.pool.protocols.herdr import encoder, error_body, parse, whole
@@ -151,3 +154,24 @@ def test_errors_are_problems() -> None:
         "detail": "no slot",
     }
     assert json.loads(error_body(529, "overloaded", "x", ""))["title"] == "Error"
+
+
+def test_what_the_prompt_holds_of_the_context_is_said_where_it_was_asked_for() -> None:
+    report = Report(
+        Told(unavailable="unknown_session"),
+        Told("f00d", 7),
+        {"a.py": Told("beef", 9, "too_large"), "b.py": Told()},
+    )
+    opening = msgspec.structs.replace(OPENING, context=report)
+    said = {
+        "session": {"unavailable": "unknown_session"},
+        "map": {"ref": "f00d", "tokens": 7},
+        "files": {"a.py": {"ref": "beef", "tokens": 9, "unavailable": "too_large"}, "b.py": {}},
+    }
+    ((_, name, start),) = plain_client(encoder(opening, REQUEST).start())
+    assert name == "message.start" and start["context"] == said
+    assert json.loads(whole(opening, REQUEST, CHUNKS, ENDING))["context"] == said
+    ((_, _, start),) = plain_client(encoder(OPENING, REQUEST).start())
+    assert "context" not in start
+    opening = msgspec.structs.replace(OPENING, context=Report())
+    assert json.loads(whole(opening, REQUEST, CHUNKS, ENDING))["context"] == {}

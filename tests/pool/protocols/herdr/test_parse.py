@@ -7,6 +7,7 @@ from herdr.errors import InvalidInput
 from herdr.pool.protocols.herdr import parse
 from herdr.pool.request import (
     ChatRequest,
+    ContextWish,
     Image,
     Message,
     ResponseFormat,
@@ -260,6 +261,50 @@ def test_what_is_wrong_is_named(body: bytes, field: str) -> None:
         parse(body)
     assert [error.field for error in caught.value.errors] == [field]
     assert len(caught.value.detail) < 300
+
+
+def test_what_of_the_context_is_wanted() -> None:
+    assert asked().context is None and asked(context=None).context is None
+    assert asked(context={}).context == ContextWish()
+    assert asked(
+        context={
+            "session": True,
+            "map_tokens": 16,
+            "files": ["a.py", "src/[id]/é.tsx", "a.py"],
+            "workspace": "w",
+        }
+    ).context == ContextWish(True, 16, ("a.py", "src/[id]/é.tsx"), "w")
+    nulls = dict.fromkeys(["session", "map_tokens", "files", "workspace"])
+    assert asked(context=nulls).context == ContextWish()
+    assert asked(context={"map_tokens": 100_000, "files": ["x"] * 32}).context == ContextWish(
+        map_tokens=100_000, files=("x",)
+    )
+
+
+@pytest.mark.parametrize(
+    ("context", "field"),
+    [
+        ({"sesion": True}, "context"),
+        ({"session": 1}, "context.session"),
+        ({"map_tokens": 15}, "context.map_tokens"),
+        ({"map_tokens": 100_001}, "context.map_tokens"),
+        ({"map_tokens": 99.5}, "context.map_tokens"),
+        ({"files": "a.py"}, "context.files"),
+        ({"files": ["x"] * 33}, "context.files"),
+        ({"files": ["a.py", ""]}, "context.files[1]"),
+        ({"files": ["/etc/passwd"]}, "context.files[0]"),
+        ({"files": ["src/../../x"]}, "context.files[0]"),
+        ({"files": ["a\nb"]}, "context.files[0]"),
+        ({"files": ["x" * 4097]}, "context.files[0]"),
+        ({"workspace": "a\nb"}, "context.workspace"),
+        (True, "context"),
+    ],
+)
+def test_a_wrong_context_is_refused_with_its_field(context: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        asked(context=context)
+    assert [error.field for error in caught.value.errors] == [field]
+    assert "sesion" in caught.value.detail or field in caught.value.detail
 
 
 def test_names_have_a_bound() -> None:
