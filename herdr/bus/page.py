@@ -52,9 +52,7 @@ class Page:
         self.reached_head = reached_head
         self.expired = expired
         self.encodings: dict[str, bytes] = {}
-        self.wants_context = any(
-            item.delivery is not None and item.delivery.context is not None for item in items
-        )
+        self.wants_context = wants_context
 
     def pieces(self) -> "list[Page]":
         """Return the page in the pieces in which it is written when some of it waits for context.

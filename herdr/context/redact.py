@@ -11,7 +11,7 @@ import binascii
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _ROUNDS = 5
 """A secret that went may have stood so close to another that this one was not seen as a word. One round is
@@ -43,6 +43,37 @@ def redact(text: str) -> Redacted:
         if not found:
             break
     return Redacted(text, total)
+
+
+def redact_tree(value: Any) -> tuple[Any, int]:
+    """Return a copy of a JSON value with each text redacted, and how many secrets there were.
+
+    A text under a name that says what it is (`{"api_key": "..."}`) is judged as an assignment. Without
+    recursion: a value may be nested deeper than calls may be.
+    """
+    root: dict[Any, Any] = {"": value}
+    left: list[tuple[Any, Any, str]] = [(root, "", "")]
+    total = 0
+    while left:
+        holder, key, name = left.pop()
+        item = holder[key]
+        if isinstance(item, str):
+            holder[key], found = _named(name, item)
+            total += found
+        elif isinstance(item, dict):
+            holder[key] = item = dict(item)
+            left.extend((item, inner, str(inner)) for inner in item)
+        elif isinstance(item, list | tuple):
+            holder[key] = item = list(item)
+            left.extend((item, place, name) for place in range(len(item)))
+    return root[""], total
+
+
+def _named(name: str, text: str) -> Redacted:
+    result = redact(text)
+    if not result.secrets and _IS_SECRET_NAME.search(_fold(name)) and _is_random(text) and " " not in text:
+        return Redacted("[redacted: secret]", 1)
+    return result
 
 
 def _once(text: str) -> Redacted:
@@ -236,6 +267,7 @@ _ASSIGNMENT = re.compile(
     _NAME + r"([a-z0-9_-]{0,32}+)\\{0,3}+[\"'`]?\]?[ \t]{0,8}+" + _SIGN + r"[ \t]{0,8}+"
     r"(?:(\\{0,3}+[\"'`])([^\s\"'`\\]{8,512}+)(?=\\{0,3}+[\"'`])|([^\s\"'`,;:=&\\]{8,512}+={0,2}+))"
 )
+_IS_SECRET_NAME = re.compile(_NAME + r"s?[a-z0-9]{0,2}$")
 _NOT_THE_THING = re.compile(
     r"(?:file|path|url|uri|name|id|ids|env|type|count|limit|max|min|ttl|expires|header|length|size|hash|prefix)$"
 )

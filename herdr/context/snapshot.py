@@ -8,7 +8,7 @@ write another one.
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Any, Literal, Protocol
+from typing import IO, Any, Literal
 
 import msgspec
 import zstandard
@@ -53,22 +53,6 @@ class Head(msgspec.Struct, frozen=True):
     """Whether whole sessions are in it."""
 
 
-class Source(Protocol):
-    """Bytes to read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return up to `size` bytes; none at the end."""
-        ...
-
-
-class Sink(Protocol):
-    """Bytes to write to."""
-
-    def write(self, data: bytes, /) -> int:
-        """Take these."""
-        ...
-
-
 class SnapshotDamaged(InvalidInput):
     """The file is cut off, was changed, or is no snapshot."""
 
@@ -80,7 +64,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Record).decode
 
 
-def write_records(sink: Sink, records: Iterable[tuple[Kind, Any]]) -> None:
+def write_records(sink: IO[bytes], records: Iterable[tuple[Kind, Any]]) -> None:
     """Write a whole snapshot."""
     sink.write(MAGIC)
     compressor = zstandard.ZstdCompressor(level=LEVEL).compressobj()
@@ -100,7 +84,7 @@ def _packed(kind: Kind, body: Any) -> tuple[bytes, bytes]:
     return len(raw).to_bytes(4, "big") + digest + raw, digest
 
 
-def read_records(source: Source) -> Iterator[Record]:
+def read_records(source: IO[bytes]) -> Iterator[Record]:
     """Yield the records, each checked against its hash; raises InvalidInput where the file is not whole.
 
     What was yielded before that is as it was written, but whether the file is whole shows only at its end.
@@ -154,7 +138,7 @@ def read_head(records: Iterator[Record]) -> Head:
 class _Unpacked:
     """Reads exact numbers of bytes out of the compressed part."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: IO[bytes]) -> None:
         self._reader = zstandard.ZstdDecompressor().stream_reader(source)
         self._left = UNPACKED_MAX
 

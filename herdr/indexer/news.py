@@ -9,7 +9,7 @@ from herdr.context.graph.changes import difference
 from herdr.context.graph.files import Parsed
 from herdr.context.graph.lookups import calling_files
 from herdr.context.graph.outline import Outline
-from herdr.context.graph.project import Project
+from herdr.storage.sqlite.graph.store import GraphStore
 
 FILES_SAID = 100  # of one event; a branch switch is told by its counts
 SIGNATURES_SAID = 50
@@ -40,7 +40,7 @@ class _Signature(NamedTuple):
 class News:
     """Collects what changes from the first file of an update to its last."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: GraphStore) -> None:
         self._project = project
         self._files: dict[str, _File] = {}
 

@@ -15,9 +15,10 @@ from herdr.bus.select import Selection
 from herdr.clock import rfc3339
 from herdr.context.histories import Batch, Histories, Message, Session
 from herdr.context.shown import shown_session
+from herdr.context.tokens import Fallback
 from herdr.errors import HerdrError, NotFound
 from herdr.event import Draft, Event, Receipt
-from herdr.sharing.folding import DELETED, TYPES, Folder, content_of, redacted
+from herdr.sharing.folding import DELETED, TYPES, Folder, content_of, decisions_of, redacted
 from herdr.sharing.shelf import ReadOnly
 
 CATCH_UP_S = 10.0  # a read waits for the fold at most this long; it is some milliseconds behind
@@ -50,12 +51,14 @@ class Sessions:
         followers: Followers,
         publisher: Publisher,
         folder: Folder,
+        counter: Fallback,
         read_only: bool,
     ) -> None:
         self._histories = histories
         self._followers = followers
         self._publisher = publisher
         self._folder = folder
+        self._counter = counter
         self._read_only = read_only
         self._folded = 0
         self._waiting: set[asyncio.Future[None]] = set()
@@ -111,8 +114,13 @@ class Sessions:
             if not self._folder.knows(name):
                 found = await self._histories.state(name)
                 self._folder.remember(name, b"" if found is None else found.state)
-        entries, states = await asyncio.to_thread(self._folder.fold, events, self._histories.offset)
-        return Batch(reached, entries, states)
+        folded = await asyncio.to_thread(self._folder.fold, events, self._histories.offset)
+        tokens = iter((await self._counter.count(folded.texts)).tokens)
+        entries = [
+            msgspec.structs.replace(entry, tokens=next(tokens)) if isinstance(entry, Message) else entry
+            for entry in folded.entries
+        ]
+        return Batch(reached, entries, folded.states)
 
     async def caught_up(self) -> None:
         """Return once everything that was accepted before is folded; raises HerdrError when that takes too long."""
@@ -208,9 +216,7 @@ class Sessions:
 
     async def decisions(self, workspace: str) -> list[dict[str, Any]]:
         """Return what was decided in all sessions of a workspace, oldest first."""
-        rows = [
-            row for session in await self.all_of(workspace) for row in self._folder.decisions(session.state)
-        ]
+        rows = [row for session in await self.all_of(workspace) for row in decisions_of(session.state)]
         return sorted(rows, key=lambda row: str(row.get("time")))
 
     async def restore(self, session: Session, messages: list[Message]) -> bool:

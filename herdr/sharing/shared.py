@@ -64,10 +64,13 @@ async def shared_context(
     `read_only`: for CI. Nothing that is said or stored is kept.
     """
     own = o200k()
-    counter = Fallback([Cached(one) for one in (*counters, *([own] if own is not None else ()))])
+    local = [] if own is None else [Cached(own)]
+    counter = Fallback([*map(Cached, counters), *local])
     announce = _announcer(bus)
     async with contextlib.AsyncExitStack() as closing:
-        sessions = Sessions(store.histories, bus.subscriptions, bus.publisher, Folder(), read_only)
+        sessions = Sessions(
+            store.histories, bus.subscriptions, bus.publisher, Folder(), Fallback(local), read_only
+        )
         closing.push_async_callback(sessions.stop)
         await sessions.start(bus.epoch)
         shelf = ArtifactShelf(store.artifacts, clock, announce, read_only)

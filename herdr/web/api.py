@@ -13,6 +13,7 @@ from herdr.errors import FieldError, InvalidInput
 from herdr.event import Name
 from herdr.web.asgi import JSON, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
+from herdr.web.problems import Refused
 from herdr.web.query import parse_seq
 from herdr.web.sse import event_json
 
@@ -102,6 +103,11 @@ class RoutesApi:
         """Set a rule; it is in force, and kept, when the answer comes."""
         name = _rule_name(scope)
         rule = _decode(await read_body(scope, receive, SMALL_BODY_MAX), RouteRule)
+        if rule.context != "none" and not caller.may("context"):
+            raise Refused(
+                "missing_scope",
+                f"the token {caller.name!r} lacks the scope 'context', which a rule with `context` asks for",
+            )
         is_new = all(listed.rule.name != name for listed in self._bus.rulebook.listed())
         listed = await self._bus.set_route(name, rule)
         await respond_json(send, 201 if is_new else 200, _shown(listed))

@@ -8,8 +8,9 @@ from msgspec import Meta, Raw
 
 from herdr.errors import FieldError, HerdrError, InvalidInput
 from herdr.event import Draft
+from herdr.web.bodies import wrong
 from herdr.web.drafts import EVENTS_MAX, check_all, check_count, check_text, explain, find_errors, split_array
-from herdr.web.lock_bodies import LockBody, Token, Tokens, Ttl, WaitBody, explained, wrong
+from herdr.web.lock_bodies import LockBody, Token, Tokens, Ttl, WaitBody, explained
 from herdr.web.query import QUERY_MAX
 
 JSON_PROTOCOL = "herdr.v1.json"

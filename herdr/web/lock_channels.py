@@ -12,8 +12,8 @@ from herdr.errors import FieldError, HerdrError, InvalidInput, NotFound
 from herdr.locks.refusals import Fenced, TooMany
 from herdr.locks.views import Leased
 from herdr.web.auth import Caller
+from herdr.web.bodies import wrong
 from herdr.web.frames import Lock, LockFrame, Ref, Renew, Unlock, Unwait, Wait
-from herdr.web.lock_bodies import wrong
 from herdr.web.lock_desk import CLOSED, Desk
 from herdr.web.locks_api import ask, declare
 from herdr.web.problems import Refused

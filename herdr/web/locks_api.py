@@ -8,6 +8,7 @@ from herdr.locks.lock import Wanted
 from herdr.locks.views import Taken
 from herdr.web.asgi import ClientGone, Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import ANYONE, Caller
+from herdr.web.bodies import wrong
 from herdr.web.lock_bodies import (
     BODY_MAX,
     Body,
@@ -21,7 +22,6 @@ from herdr.web.lock_bodies import (
     read_body_as,
     read_either,
     read_query_as,
-    wrong,
 )
 from herdr.web.lock_desk import Desk, Register
 from herdr.web.problems import Refused

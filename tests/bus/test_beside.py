@@ -117,6 +117,16 @@ async def test_what_is_delivered_later_is_looked_up_again() -> None:
     assert await look(beside, event(1, WantedContext(64))) == [{"session": shown("after")}]
 
 
+async def test_a_slow_reader_does_not_keep_for_others_what_it_got() -> None:
+    contexts = FakeContexts({"s-1": "before"})
+    beside, asked = Beside(contexts), page(event(1, WantedContext(64)))
+    with beside.looking(asked) as looking:
+        await looking.beside(asked)
+        contexts.sessions["s-1"] = "after"
+        assert await look(beside, event(1, WantedContext(64))) == [{"session": shown("after")}]
+        assert contexts_of(await looking.beside(asked)) == [{"session": shown("before")}]
+
+
 def test_a_page_waits_a_second_in_all() -> None:
     async def main(clock: VirtualClock) -> None:
         contexts = FakeContexts({"s-1": "said"})

@@ -87,9 +87,10 @@ def test_an_index_that_is_done_at_once(answers: ContextAnswers, tmp_path: Path) 
 
 def test_a_graph_that_still_takes_in_changes_is_waited_for(answers: ContextAnswers, tmp_path: Path) -> None:
     taking = {**READY, "progress": {"done": 0, "total": 1, "files_per_s": 0}}
-    answers.answers |= {f"{WHERE}/index": (202, {"graph": taking}), WHERE: (200, manifest(READY))}
+    looks = [(200, manifest(taking)), (200, manifest(READY))]
+    answers.answers |= {f"{WHERE}/index": (202, {"graph": READY}), WHERE: looks}
     assert Cli(answers.url, tmp_path)("index").returncode == 0
-    assert answers.addresses() == [f"{WHERE}/index", WHERE, f"{WHERE}/graph/skipped?limit=20"]
+    assert answers.addresses() == [f"{WHERE}/index", WHERE, WHERE, f"{WHERE}/graph/skipped?limit=20"]
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,11 @@ def test_a_file_with_nothing_but_a_graph(nowhere: Cli, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_file_with_one_decision(nowhere: Cli, tmp_path: Path) -> None:
+    written(tmp_path / "x", ("decisions", [DECISION]))
+    assert nowhere("snapshot", "show", "x").stdout.endswith("rounding\n")
+
+
 def test_a_file_that_is_not_whole(nowhere: Cli, tmp_path: Path) -> None:
     whole = written(tmp_path / "x", ("decisions", [])).read_bytes()
     wrong = [

@@ -7,12 +7,13 @@ import base64
 import random
 import string
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from herdr.context.redact import redact
+from herdr.context.redact import redact, redact_tree
 
 ROOT = Path(__file__).parent.parent.parent
 LETTERS = string.ascii_letters + string.digits
@@ -189,6 +190,44 @@ def test_overlapping_finds_are_one() -> None:
 def test_letters_whose_lower_case_is_longer_do_not_shift_anything() -> None:
     value = made(40)
     assert redact(f"İİİ password={value}") == ("İİİ password=[redacted: secret]", 1)
+
+
+def test_json_values_are_judged_by_their_names_too() -> None:
+    value, token = made(40), "np" + "m_" + made(36)
+    before = {
+        "apiKey": value,
+        "env": {"DB_PASSWORD": value, "HOME": "/home/carol", "n": 3, "none": None},
+        "list": [f"x {token} y", {"deep": [token]}, True],
+        "tokens": [value],
+        "token_count": value,
+        "note": value,
+        "secret": "see the wiki, page Abc123defg456",
+    }
+    kept = repr(before)
+    after, found = redact_tree(before)
+    assert after == {
+        "apiKey": "[redacted: secret]",
+        "env": {"DB_PASSWORD": "[redacted: secret]", "HOME": "/home/carol", "n": 3, "none": None},
+        "list": ["x [redacted: npm] y", {"deep": ["[redacted: npm]"]}, True],
+        "tokens": ["[redacted: secret]"],
+        "token_count": value,
+        "note": value,
+        "secret": "see the wiki, page Abc123defg456",
+    }
+    assert (found, repr(before)) == (5, kept)
+    assert redact_tree(after) == (after, 0)
+    assert redact_tree(token) == ("[redacted: npm]", 1)
+
+
+def test_a_value_nested_deeper_than_calls_may_be() -> None:
+    deep: list[Any] = ["np" + "m_" + made(36)]
+    for _ in range(100_000):
+        deep = [deep]
+    cleaned, found = redact_tree(deep)
+    assert found == 1
+    while isinstance(cleaned, list):
+        (cleaned,) = cleaned
+    assert cleaned == "[redacted: npm]"
 
 
 PIECES = [

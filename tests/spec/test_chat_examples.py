@@ -37,6 +37,7 @@ def test_what_is_asked_is_understood(name: str) -> None:
     assert [tool.name for tool in request.tools] == [tool["name"] for tool in asked.get("tools", [])]
     assert request.stream is asked.get("stream", True)
     assert len(request.messages) == len(asked["messages"])
+    assert (request.context is None) == ("context" not in asked)
 
 
 def test_the_stream_is_what_is_sent() -> None:

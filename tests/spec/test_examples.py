@@ -76,6 +76,14 @@ def test_an_event_looks_as_shown(envelope: dict[str, Any]) -> None:
     assert list(shown)[:3] == ["seq", "epoch", "accepted"]
 
 
+@pytest.mark.parametrize("name", ["format_ref", "format_ref_with_context"])
+def test_an_event_in_short_looks_as_shown(name: str) -> None:
+    shown = examples("events")[name]
+    event = stored(examples("events")["every_field"])
+    beside = json.dumps(shown["context"]).encode() if "context" in shown else None
+    assert json.loads(event_json(event, "9f3c21ab", "ref", beside)) == shown
+
+
 @pytest.mark.parametrize("receipt", each("receipts"))
 def test_a_receipt_looks_as_shown(receipt: dict[str, Any]) -> None:
     assert msgspec.to_builtins(msgspec.convert(receipt, Receipt, strict=True)) == receipt

@@ -194,6 +194,24 @@ def test_a_rule_shows_its_context_and_keeps_it_over_a_restart(tmp_path: Path, fo
         assert read(gateway, "page", "kept")[0]["context"] == FILLED, "the wish was stored with the event"
 
 
+def test_a_token_needs_the_scope_to_ask_for_context(tmp_path: Path, folder: Folder) -> None:
+    tokens = {"router": ["routes"], "sharer": ["routes", "context"], "boss": ["admin"]}
+    listed = [
+        {"name": name, "token": f"hrd_{name}_012345", "scopes": scopes} for name, scopes in tokens.items()
+    ]
+    (tmp_path / "herdr.yaml").write_text(json.dumps({"auth": {"tokens": listed}}))
+    with context_gateway(tmp_path / "data", folder, "--config", str(tmp_path / "herdr.yaml")) as gateway:
+        for name in tokens:
+            headers = {"authorization": f"Bearer hrd_{name}_012345"}
+            rule = {"event": "*", "target": "t"}
+            assert call(gateway, "PUT", "/v1/routes/r", rule, headers).status in (200, 201)
+            answer = call(gateway, "PUT", "/v1/routes/r", {**rule, "context": BOTH}, headers)
+            if name == "router":
+                assert_problem(answer, 403, "missing_scope")
+            else:
+                assert answer.status == 200 and answer.json()["context"] == BOTH
+
+
 def test_the_description_of_the_api_names_it(gateway: GatewayProcess) -> None:
     schemas = call(gateway, "GET", "/openapi.json").json()["components"]["schemas"]
     assert "RouteContext" in json.dumps(schemas["RouteRule"]["properties"]["context"])

@@ -111,12 +111,12 @@ class Bindings:
     def _unless(self, hidden: bool, outline: Outline, name: str, found: Meaning) -> Meaning:
         """Return what was found unless a method of a base that is not known may hide it.
 
-        It does not hide types, and nobody imports a name to have it hidden.
+        It does not hide types or namespaces, and nobody imports a name to have it hidden.
         """
         if not hidden or any(each.alias == name for each in outline.imports):
             return found
-        is_type = all(self._kind(place) in TYPES for place in found.places)
-        return found if found.kind != "symbols" or is_type else UNKNOWN
+        stays = all(self._kind(place) in TYPES | SPACES for place in found.places)
+        return found if found.kind != "symbols" or stays else UNKNOWN
 
     def _implied(self, path: str, outline: Outline, place: int, name: str) -> Meaning | None:
         """Return what a name means as a member that needs no `self`; None where it certainly is none."""
@@ -140,12 +140,24 @@ class Bindings:
         is_type = symbol is not None and symbol.kind in CLASS_LIKE
         if is_type and (rules.implicit_self or not innermost):
             return None  # its members were looked at, or are seen through an object only
-        here = _defined_in(outline, place, name)
-        imports = [i for i in outline.imports if i.alias == name and scope_at(outline, i.line) == place]
+        here = self._defined_in(path, outline, place, name)
+        named = (i for i in outline.imports if i.alias == name and i.module)
+        imports = [each for each in named if scope_at(outline, each.line) == place]
         if here or imports:
             return self._bound(path, outline, here, imports)
         takes_it = symbol is not None and not is_type and takes(symbol, name, rules.type_first)
         return UNKNOWN if takes_it else None
+
+    def _defined_in(self, path: str, outline: Outline, place: int, name: str) -> list[int]:
+        symbols, inside = outline.symbols, frozenset({place})
+        named = [
+            p
+            for p in self._modules.named(path, outline, name)
+            if not symbols[p].owner and symbols[p].kind != "impl"
+        ]
+        if named and place >= 0:
+            inside = parts_of(outline, place, self._modules.named(path, outline, symbols[place].name))
+        return [p for p in named if symbols[p].parent in inside]
 
     def _bound(self, path: str, outline: Outline, here: Sequence[int], imports: Sequence[Import]) -> Meaning:
         """Return what one scope binds a name to; two kinds of binding in one scope leave it open."""
@@ -175,7 +187,7 @@ class Bindings:
         found = []
         for other, its in self._modules.definers(outline.language, name) if neighbours else ():
             if other in neighbours:
-                found.append(settled(other, its, tops(its, name)))
+                found.append(settled(other, its, tops(its, self._modules.named(other, its, name))))
         return together(found)
 
     def _starred(self, path: str, outline: Outline, scope: int, name: str) -> Meaning:
@@ -199,6 +211,8 @@ class Bindings:
         outline = self._project.outline(path)
         if outline is None or not self._step():
             return UNKNOWN
+        if not found.module:  # one of the file's own names, given out under another
+            return self.name(path, -1, found.name)
         rules = dialect(outline.language)
         files = self._modules.files(path, found)
         if found.name and found.name != "*":
@@ -250,11 +264,12 @@ class Bindings:
         return known[0] if len(known) == 1 else together(known)
 
     def _exported_by(self, path: str, outline: Outline, name: str) -> Meaning:
-        here = tops(outline, name)
-        imports = [i for i in outline.imports if name in (i.alias, "" if i.alias else i.name)]
-        imports = [i for i in imports if scope_at(outline, i.line) < 0]
+        named = [i for i in outline.imports if name in (i.alias, "" if i.alias else i.name)]
+        renamed = [i for i in named if not i.module]
+        imports = [i for i in named if not i.module or scope_at(outline, i.line) < 0]
+        here = tops(outline, self._modules.named(path, outline, name)) if not renamed else []
         if here or imports:
-            return self._bound(path, outline, here, imports)
+            return self._bound(path, outline, here, renamed or imports)
         return self._starred(path, outline, -1, name)
 
     def _in_full(self, path: str, outline: Outline, parts: Sequence[str]) -> Meaning:
@@ -282,14 +297,20 @@ class Bindings:
         complete = spaces or all(each.kind == "symbols" for each in found)
         return together(found) if complete else agreed(found)
 
+    def itself(self, meaning: Meaning) -> Meaning:
+        """Return what a module means where it is used like a function or a class."""
+        outline = self._project.outline(meaning.at)
+        default = dialect(outline.language).default if outline is not None else ""
+        return self.exported(meaning.files, default) if default and meaning.kind == "module" else UNKNOWN
+
     def _member_of(self, place: Place, name: str) -> Meaning:
         kind, outline = self._kind(place), self._project.outline(place.path)
         if outline is None or kind not in TYPES | SPACES:
             return UNKNOWN
         if kind in TYPES:
             return self._types.member(place, name) or UNKNOWN
-        inside = [p for p, s in enumerate(outline.symbols) if s.parent == place.symbol and s.name == name]
-        return settled(place.path, outline, inside)
+        named = self._modules.named(place.path, outline, name)
+        return settled(place.path, outline, [p for p in named if outline.symbols[p].parent == place.symbol])
 
     def _kind(self, place: Place) -> Kind | None:
         outline = self._project.outline(place.path)
@@ -299,18 +320,15 @@ class Bindings:
         found = self.exported(meaning.files, name)
         if found.kind != "unknown":
             return found
+        itself = self.itself(meaning)
+        if itself.kind == "symbols":
+            return self.member(itself, name)
         files = self._modules.files(meaning.at, Import(meaning.module, 0, name, name))
         outline = self._project.outline(meaning.at)
         if not files or outline is None or set(files) == set(meaning.files):
             return UNKNOWN
         module = _joined(meaning.module, name, dialect(outline.language).separator)
         return Meaning("module", (), files, module, meaning.at)
-
-
-def _defined_in(outline: Outline, place: int, name: str) -> list[int]:
-    named = [p for p, s in enumerate(outline.symbols) if s.name == name and not s.owner and s.kind != "impl"]
-    inside = parts_of(outline, place) if named else ()
-    return [p for p in named if outline.symbols[p].parent in inside]
 
 
 def _is_star(found: Import, rules: Dialect) -> bool:

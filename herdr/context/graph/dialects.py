@@ -36,6 +36,8 @@ class Dialect(NamedTuple):
     """What a call of `super` itself runs: the base's constructor, its method of the same name, or neither."""
     prelude: bool = False
     """Whether a capital name that nothing binds or defines is one of the language's or of a library's."""
+    default: str = ""
+    """Under which name a module gives what it is itself."""
     separator: str = "."
     """Between the parts of a module's name."""
     initialisers: frozenset[str] = NO_NAMES
@@ -48,7 +50,19 @@ class Dialect(NamedTuple):
     """Plain names that mean the same everywhere unless a file binds them."""
 
 
-_SCRIPT = Dialect(family="javascript", prelude=True, separator="/", initialisers=frozenset({"constructor"}))
+_SCRIPT = Dialect(
+    family="javascript",
+    prelude=True,
+    default="default",
+    separator="/",
+    initialisers=frozenset({"constructor"}),
+    builtins=frozenset(
+        "alert atob btoa clearImmediate clearInterval clearTimeout console decodeURIComponent document "
+        "encodeURIComponent fetch globalThis isFinite isNaN localStorage location navigator "
+        "parseFloat parseInt performance process queueMicrotask requestAnimationFrame sessionStorage "
+        "setImmediate setInterval setTimeout structuredClone window".split()
+    ),
+)
 
 DIALECTS = MappingProxyType(
     {
@@ -104,7 +118,6 @@ DIALECTS = MappingProxyType(
         ),
         "c": Dialect(family="c", super_names=NO_NAMES, includes=True, type_first=True, separator="/"),
         "cpp": Dialect(
-            builtins=frozenset({"std"}),
             family="c",
             super_names=NO_NAMES,
             implicit_self=True,

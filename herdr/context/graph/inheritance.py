@@ -55,7 +55,7 @@ class Types:
         """Yield the bases of all parts of a type that stand in its file."""
         outline = self._outline(place.path)
         rules = dialect(outline.language)
-        for part in sorted(parts_of(outline, place.symbol)):
+        for part in sorted(self._parts(place, outline)):
             symbol = outline.symbols[part]
             for base in symbol.bases:
                 meaning = self._look_up(place.path, symbol.parent, base.split("."))
@@ -83,7 +83,7 @@ class Types:
     def _own(self, place: Place, name: str) -> Meaning | None:
         """Return a type's own member, None when it has none of this name."""
         outline = self._outline(place.path)
-        found = [(place.path, outline, _members(outline, place.symbol, name))]
+        found = [(place.path, outline, self._members(place, outline, name))]
         if dialect(outline.language).spread:
             found += self._elsewhere(place, outline, name)
         found = [each for each in found if each[2]]
@@ -98,7 +98,30 @@ class Types:
         known = bool(neighbours) or self._only_type(outline.language, type_name)
         for path, its in self._modules.definers(outline.language, name) if known else ():
             if path in neighbours or (path != place.path and not neighbours):
-                yield path, its, _members_of(its, type_name, name)
+                yield path, its, self._members_of(path, its, type_name, name)
+
+    def _parts(self, place: Place, outline: Outline) -> frozenset[int]:
+        named = self._modules.named(place.path, outline, outline.symbols[place.symbol].name)
+        return parts_of(outline, place.symbol, named)
+
+    def _members(self, place: Place, outline: Outline, name: str) -> list[int]:
+        """Return a type's members of a name that stand in its own file."""
+        named = self._modules.named(place.path, outline, name)
+        parts = self._parts(place, outline) if named else ()
+        of_type = outline.symbols[place.symbol].name
+        found = ((p, outline.symbols[p]) for p in named)
+        return [
+            p for p, s in found if (s.parent in parts or _last(s.owner) == of_type) and _is_named(s, of_type)
+        ]
+
+    def _members_of(self, path: str, outline: Outline, of_type: str, name: str) -> list[int]:
+        """Return the members of a name that another file adds to a type."""
+        found = ((p, outline.symbols[p]) for p in self._modules.named(path, outline, name))
+        return [
+            p
+            for p, s in found
+            if of_type in (_last(s.owner), _type_around(outline, s.parent)) and _is_named(s, of_type)
+        ]
 
     def _only_type(self, language: str, name: str) -> bool:
         """Tell whether one definition alone can be meant by a type's name."""
@@ -139,36 +162,18 @@ def lineage(place: Place, bases: Bases) -> Sequence[Ancestor]:
     return [at for i, at in enumerate(order) if isinstance(at, Meaning) or last[at] == i]
 
 
-def parts_of(outline: Outline, place: int) -> frozenset[int]:
-    """Return all parts of a type or namespace in its file: `impl` blocks, reopened and partial ones."""
-    if place < 0:
-        return frozenset({-1})
+def parts_of(outline: Outline, place: int, named: Sequence[int]) -> frozenset[int]:
+    """Return all parts of a type or namespace in its file: `impl` blocks, reopened and partial ones.
+
+    `named` are the symbols of the file with its name.
+    """
     symbol = outline.symbols[place]
     kinds = TYPES if symbol.kind in TYPES else {symbol.kind}
     return frozenset(
-        p
-        for p, s in enumerate(outline.symbols)
-        if s.name == symbol.name and s.parent == symbol.parent and s.kind in kinds
+        each
+        for each in named
+        if outline.symbols[each].parent == symbol.parent and outline.symbols[each].kind in kinds
     )
-
-
-def _members(outline: Outline, place: int, name: str) -> list[int]:
-    parts, type_name = parts_of(outline, place), outline.symbols[place].name
-    return [
-        p
-        for p, s in enumerate(outline.symbols)
-        if s.name == name and (s.parent in parts or _last(s.owner) == type_name) and _is_named(s, type_name)
-    ]
-
-
-def _members_of(outline: Outline, type_name: str, name: str) -> list[int]:
-    return [
-        p
-        for p, s in enumerate(outline.symbols)
-        if s.name == name
-        and type_name in (_last(s.owner), _type_around(outline, s.parent))
-        and _is_named(s, type_name)
-    ]
 
 
 def _is_named(symbol: Symbol, type_name: str) -> bool:

@@ -77,10 +77,10 @@ def head_length(node: Node, field: str = "body") -> int:
     return (body.start_byte if last is None else last.end_byte) - node.start_byte
 
 
-def first_line(node: Node) -> str:
+def first_line(node: Node, start: int = 0) -> str:
     """Return the first line of a definition that has no body: of a variable, not all that it holds."""
-    text = node.text or b""
-    return one_line(node, len(text.partition(b"\n")[0]))
+    text = (node.text or b"")[start:]
+    return one_line(node, start + len(text.partition(b"\n")[0]), start)
 
 
 def one_line(node: Node, end: int, start: int = 0) -> str:
@@ -120,6 +120,11 @@ def no_bases(_node: Node) -> tuple[str, ...]:
 def text_of(node: Node | None) -> str:
     """Return a node's text; empty for none."""
     return "" if node is None or node.text is None else node.text.decode(errors="replace")
+
+
+def first_named(node: Node | None) -> Node | None:
+    """Return the first part of a node that is no mere sign; None if it has none, as in code that is not finished."""
+    return node.named_child(0) if node is not None and node.named_child_count else None
 
 
 def dotted(text: str) -> str:
@@ -180,8 +185,6 @@ class Language(NamedTuple):
     """Whether annotations are a definition's first part, so that it stands where its name does."""
     self_name: Callable[[Node], str] = lambda _node: ""
     """What a method calls its own object where it chooses the name itself (Go); its calls then say `self`."""
-    package_scope: bool = False
-    """Whether files of one folder see each other's names without an import (Go, Java)."""
     neighbours: Related = nothing_related
     """The other files whose top-level names are seen in a file without an import: those of its package."""
     known_keys: Related = nothing_related

@@ -295,11 +295,7 @@ def _importers(project: Project, resolver: Resolver, looks: Looks, path: str) ->
     keys = {*language.keys(path), *language.known_keys(path, project)}
     paths = sorted({p for key in keys for p in project.importing(key)} - {path})
     for importer, its in looks.outlines(paths):
-        if family(its.language) == family(outline.language) and any(
-            path in resolver.imported(importer, found)
-            for found in its.imports
-            if any(key in found.module or key in found.name for key in keys)
-        ):
+        if family(its.language) == family(outline.language) and path in resolver.modules.imported(importer):
             yield importer
 
 

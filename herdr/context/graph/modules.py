@@ -1,6 +1,6 @@
 """Pure: which files belong to a name: a module's, a package's, those that define it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from herdr.context.graph.dialects import family
 from herdr.context.graph.outline import Import, Outline
@@ -16,6 +16,8 @@ class Modules:
         self._project = project
         self._files: dict[tuple[str, str, str], tuple[str, ...]] = {}
         self._neighbours: dict[str, frozenset[str]] = {}
+        self._imported: dict[str, frozenset[str]] = {}
+        self._named: dict[str, dict[str, list[int]]] = {}
 
     def files(self, path: str, found: Import) -> tuple[str, ...]:
         """Return the files that an import in the file at this path brings in."""
@@ -25,6 +27,23 @@ class Modules:
             language = self._project.language(outline.language) if outline is not None else None
             self._files[key] = tuple(language.find_module(found, path, self._project)) if language else ()
         return self._files[key]
+
+    def imported(self, path: str) -> frozenset[str]:
+        """Return all files that the file at this path imports."""
+        if path not in self._imported:
+            outline = self._project.outline(path)
+            imports = outline.imports if outline is not None else ()
+            self._imported[path] = frozenset(file for each in imports for file in self.files(path, each))
+        return self._imported[path]
+
+    def named(self, path: str, outline: Outline, name: str) -> Sequence[int]:
+        """Return the symbols of a file with this name, in the order of the text."""
+        if path not in self._named:
+            by_name: dict[str, list[int]] = {}
+            for place, symbol in enumerate(outline.symbols):
+                by_name.setdefault(symbol.name, []).append(place)
+            self._named[path] = by_name
+        return self._named[path].get(name, ())
 
     def neighbours(self, path: str) -> frozenset[str]:
         """Return the files whose names are seen in a file without an import."""

@@ -7,7 +7,7 @@ import tree_sitter
 from tree_sitter import Node, Parser, Query, QueryCursor
 
 from herdr.context.graph.language import Language, text_of
-from herdr.context.graph.outline import LINES_MAX, Call, Import, Kind, Outline, Symbol
+from herdr.context.graph.outline import LINES_MAX, SIGNATURE_MAX, Call, Import, Kind, Outline, Symbol
 
 CLASS_LIKE = frozenset({"class", "interface", "struct", "union", "enum", "trait", "impl"})
 FUNCTION_LIKE = frozenset({"function", "method", "constructor", "property", "macro"})
@@ -26,6 +26,8 @@ RECEIVER_BYTES_MAX = 200  # the receivers of a chain of calls are together as lo
 _ASSIGNED = frozenset({"variable", "constant", "field"})
 """Kinds of which the first definition counts: without declarations, each assignment looks like one."""
 
+TEXT_MAX = SIGNATURE_MAX  # characters of a name as well: in a broken file it may be the rest of that
+
 _PREFIX = "definition."
 
 
@@ -37,6 +39,8 @@ class _Definition(NamedTuple):
     kind: Kind
     line: int
     end_line: int
+    named_to: int
+    """What `class A::B` opens with one text is nested in the order of its names."""
 
 
 class _Called(NamedTuple):
@@ -78,7 +82,7 @@ class Reader:
         if root.has_error and _is_noise(root):
             return Outline(language.name, lines, broken=True)
         found = self._found(root)
-        definitions = sorted(found.definitions.values(), key=lambda d: (d.start, -d.end))
+        definitions = sorted(found.definitions.values(), key=lambda d: (d.start, -d.end, d.named_to))
         if language.level is not None:
             definitions = list(_reaching(definitions, language.level, len(source), lines))
         definitions = list(_first_ones(definitions))
@@ -113,7 +117,7 @@ class Reader:
         return found
 
     def _defined(self, captures: dict[str, list[Node]]) -> Iterator[_Definition]:
-        name = self._language.spelling(captures["name"][0]).strip() if "name" in captures else ""
+        name = _one_line(self._language.spelling(captures["name"][0])) if "name" in captures else ""
         for capture, nodes in captures.items():
             if name and capture.startswith(_PREFIX):
                 node = nodes[0]
@@ -122,7 +126,10 @@ class Reader:
                     at = captures["name"][0] if self._language.annotated else node
                     line = at.start_point.row + 1
                     end = node.end_point.row + (node.end_point.column > 0)  # some reach into the next line
-                    yield _Definition(node.start_byte, node.end_byte, node, name, kind, line, max(line, end))
+                    named_to = captures["name"][0].end_byte
+                    yield _Definition(
+                        node.start_byte, node.end_byte, node, name, kind, line, max(line, end), named_to
+                    )
 
     def _called(self, pattern: int, captures: dict[str, list[Node]]) -> Iterator[_Called]:
         node = captures["name"][0]
@@ -158,12 +165,16 @@ class Reader:
                 kind,
                 definition.line,
                 definition.end_line,
-                language.signature(node),
+                _one_line(language.signature(node)),
                 parent,
                 exported or (parent < 0 and (shares_all or definition.name in found.exports)),
                 language.bases(node),
                 language.owner(node),
             )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[:TEXT_MAX].split())
 
 
 def _in_class(place: int, parents: Sequence[int], definitions: Sequence[_Definition]) -> bool:

@@ -52,12 +52,16 @@ class Resolver:
         """Return what a call in a file means."""
         parts = [*filter(None, call.receiver.split(".")), call.name]
         if "?" not in parts:
-            meaning = Bindings(self._project, self.modules).dotted(path, call.caller, parts)
+            bindings = Bindings(self._project, self.modules)
+            meaning = bindings.dotted(path, call.caller, parts)
+            if meaning.kind == "module":
+                meaning = bindings.itself(meaning)
             if meaning.kind == "outside":
                 return EXTERNAL
             if targets := self._callable(meaning):
                 return Resolution("exact", self._with_counterparts(targets), 1)
-        return self.named(outline.language, call.name, not call.receiver)
+        name, plain = _meant_name(outline.language, call)
+        return self.named(outline.language, name, plain)
 
     def _with_counterparts(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
         """Add where else these definitions stand: in C, the function behind a header's prototype."""
@@ -85,8 +89,10 @@ class Resolver:
         if outline is None or family(outline.language) != family(language):
             return False
         symbol = outline.symbols[place.symbol]
-        members = bool(call.receiver) or dialect(language).implicit_self
-        return symbol.name == call.name and self._fits(outline, symbol, members)
+        name, plain = _meant_name(language, call)
+        return symbol.name == name and self._fits(
+            outline, symbol, not plain or dialect(language).implicit_self
+        )
 
     def _fits(self, outline: Outline, symbol: Symbol, members: bool) -> bool:
         kinds = self._project.language(outline.language).callable_kinds
@@ -123,6 +129,13 @@ class Resolver:
                 made = symbol.kind == "constructor" and symbol.parent >= 0
                 found.add(Place(place.path, symbol.parent) if made else place)
         return tuple(sorted(found))
+
+
+def _meant_name(language: str, call: Call) -> tuple[str, bool]:
+    """Return the name to look for, and whether it stands by itself; `Cart.new` makes a `Cart`."""
+    if call.name in dialect(language).makers and call.receiver[:1].isupper():
+        return call.receiver.rpartition(".")[2], True
+    return call.name, not call.receiver
 
 
 def _named_like(outline: Outline | None, name: str) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """Pure: what can be seen from a place within one file."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from herdr.context.graph.outline import Outline, Symbol
 from herdr.context.graph.parse import CLASS_LIKE, SCOPES
@@ -23,9 +23,9 @@ def is_member(outline: Outline, symbol: Symbol) -> bool:
     return bool(symbol.owner) or (symbol.parent >= 0 and outline.symbols[symbol.parent].kind in CLASS_LIKE)
 
 
-def tops(outline: Outline, name: str) -> list[int]:
-    """Return the file's own definitions of a name, or if there are none those in its namespaces."""
-    found = [p for p, s in enumerate(outline.symbols) if s.name == name and not s.owner]
+def tops(outline: Outline, named: Sequence[int]) -> list[int]:
+    """Return which definitions of one name are the file's own, or if none is, which are in its namespaces."""
+    found = [place for place in named if not outline.symbols[place].owner]
     outermost = [place for place in found if outline.symbols[place].parent < 0]
     return outermost or [
         place
@@ -58,7 +58,7 @@ def takes(symbol: Symbol, name: str, type_first: bool) -> bool:
     if type_first:
         return re.search(rf"[\s*&.]{re.escape(name)}\s*[,)=\[]", parameters) is not None
     words = r"(?:(?:mut|ref|private|public|protected|readonly)\s+)*"
-    pattern = rf"(?:^|[(,*&{{\[])\s*(?:\.\.\.|\*+)?{words}{re.escape(name)}\s*(?=[:=,)}}\]?\s]|$)"
+    pattern = rf"(?:^|[(,{{\[])\s*(?:\.\.\.|\*+|&)?{words}{re.escape(name)}\s*(?=[:=,)}}\]?\s]|$)"
     return re.search(pattern, parameters) is not None
 
 

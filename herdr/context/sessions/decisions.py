@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the marks of Chinese
 """Pure: the decisions in one message, by its wording and by what it answers.
 
 A decision is what binds later work: what a user lays down (what to build and how, what must not happen), a choice
@@ -12,18 +13,41 @@ import msgspec
 
 from herdr.context.sessions import wording
 from herdr.context.sessions.message import Message
-from herdr.context.sessions.prose import Sentence, is_chinese, words
+from herdr.context.sessions.prose import Sentence, is_chinese, plain, words
 
 TEXT_MAX = 300  # characters of a decision; two lines on a screen
 REASON_MAX = 240
 ABOUT_MAX = 200
 A_MESSAGE_MAX = 12  # decisions that are taken from one message; a pasted specification is no session
+LAST_SENTENCES = 3  # of a message, which a "do it" may mean though they propose nothing
 ASKED_MAX = 6  # proposals and questions of the last answer that are remembered until the user's reply
 
+OPTIONS_MAX = 8  # ways that are listed at once
+OPTION_MAX = 160  # characters of each
+
 REPLY_SENTENCES = 3  # so far into a user's message a short sentence may answer what was asked
-REPLY_WORDS = 7  # a longer sentence answers nothing by being short
+REPLY_WORDS = 7  # a longer answer answers nothing by being short
+ITEM_WORDS, ITEM_HAN = 3, 5  # words or Chinese characters of an item in a list of requests
+NAME_WORDS = 3  # of the name of a way
 REPLY_HAN = 14  # the same in Chinese characters
+REPLY_WORDS_MOST = 16  # so long an answer may be that shares two words with the choices it was given
+OWN_WORDS = 2  # words that mean something; with fewer an assistant has named no choice
 REASON_AFTER = 12  # characters (6 in Chinese) that stand before a reason, or the decision would be nothing
+
+_LISTING = re.compile(
+    r"\b(?:options?|ways?|choices|alternatives?|either|variants)\b|方案|办法|做法|选择|方式|[两二三四]种",
+    re.I,
+)
+_OPTION = re.compile(
+    r"^(?:[-*•]\s+)?(?:\*\*)?(?:option )?\(?([A-D]|[1-9])(?:\*\*)?[.):：、](?:\*\*)?\s*(\S.*)$", re.I
+)
+_SAYS = re.compile(
+    r"\b(?:is|are|was|were|be|has|have|had|will|would|can|could|did|does|do|got|get|i|we|you|they|he"
+    r"|she|it|thanks?|please)\b"
+    r"|'(?:s|re|ll|ve|m|d)\b|^\w+ing\b",
+    re.I,
+)
+_CLAUSE = re.compile(r"[,;:(，：；（] ?")
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
@@ -33,17 +57,29 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     about: str = ""
     """The question or proposal that a short answer belongs to."""
+    options: tuple[str, ...] = ()
+    """The ways that it chose among."""
+    weighed: tuple[str, ...] = ()
+    """All that had been laid before the user."""
 
 
-def decisions_in(
-    message: Message, said: Sequence[Sentence], asked: Sequence[str], *, edits: bool
-) -> list[Found]:
-    """Return the decisions of a message that says `said`, after the other side has asked or proposed `asked`.
+class Before(msgspec.Struct, frozen=True, gc=False):
+    """What the assistant laid before the user, to which a message may reply."""
+
+    asked: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+def decisions_in(message: Message, said: Sequence[Sentence], before: Before, *, edits: bool) -> list[Found]:
+    """Return the decisions of a message that says `said`.
 
     `edits`: the message calls a tool that changes files, so that what it says is being done.
     """
     if message.role == "user":
-        found = list(_of_user(said, asked))
+        found = [
+            msgspec.structs.replace(_choosing(one, before.options), weighed=before.asked)
+            for one in _of_user(said, before.asked)
+        ]
     elif message.role == "assistant":
         found = [_parted(s) for s in said if _is_own(s, edits)]
     else:
@@ -53,8 +89,24 @@ def decisions_in(
 
 def proposals_in(said: Sequence[Sentence]) -> tuple[str, ...]:
     """Return what an assistant's message lays before the user, in order."""
-    found = [s[:ABOUT_MAX] for s in said if s.asks or wording.PROPOSED.search(s)]
-    return tuple(found[-ASKED_MAX:])
+    proposed = [_cut(s, ABOUT_MAX) for s in said if s.asks or wording.PROPOSED.search(s)]
+    last = [_cut(s, ABOUT_MAX) for s in said[-LAST_SENTENCES:]]
+    return tuple([*(s for s in proposed if s not in last), *last][-ASKED_MAX:])
+
+
+def options_in(text: str) -> tuple[str, ...]:
+    """Return the ways that an assistant's message lists, if it lists several: `B: a second file`."""
+    options: list[str] = []
+    listing = False
+    for line in filter(None, map(str.strip, text.splitlines())):
+        found = _OPTION.match(line)
+        if found and listing:
+            options.append(f"{found[1]}: {plain(found[2])}"[:OPTION_MAX])
+        elif len(options) > 1:
+            break
+        else:
+            listing, options = _LISTING.search(line) is not None, []
+    return tuple(options[:OPTIONS_MAX]) if len(options) > 1 else ()
 
 
 def is_request(sentence: Sentence) -> bool:
@@ -63,38 +115,61 @@ def is_request(sentence: Sentence) -> bool:
 
 
 def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
+    requested = False  # within a list of requests
     taken = False
     for place, sentence in enumerate(said):
+        requested = (sentence.listed and requested) or wording.REQUESTS.search(sentence) is not None
         if sentence.asks and not is_request(sentence):
             continue
-        if _lays_down(sentence):
-            found = _parted(sentence)
+        if (requested and _is_item(sentence)) or _lays_down(sentence):
             short = place < REPLY_SENTENCES and _is_short(sentence)
-            yield _with_reason(found, said, place, _about(sentence, asked) if short else "")
+            yield _with_reason(_parted(sentence), said, place, _about(sentence, asked) if short else "")
             taken = True
-        elif place < REPLY_SENTENCES and asked and _answers(sentence, asked):
+        elif place < REPLY_SENTENCES and _answers(sentence, asked, first=place == 0):
             more = any(_lays_down(other) for other in said[place + 1 :] if not other.asks)
             if not (more and wording.NO.search(sentence)) and not taken:
                 yield _with_reason(Found(_cut(sentence, TEXT_MAX)), said, place, _about(sentence, asked))
 
 
+def _choosing(found: Found, options: tuple[str, ...]) -> Found:
+    """Add the option that a decision chooses, by its label or else by its words."""
+    if not options:
+        return found
+    if labelled := wording.LABEL.search(found.text):
+        label = next(filter(None, labelled.groups()))
+        chosen = [option for option in options if option.partition(":")[0].lower() == label.lower()]
+        about = chosen[0].partition(": ")[2] if chosen else found.about
+        return msgspec.structs.replace(found, about=about, options=options if chosen else ())
+    fits = [bool(words(found.text) & words(option)) for option in options]
+    return msgspec.structs.replace(found, options=options) if fits.count(True) == 1 else found
+
+
 def _lays_down(sentence: Sentence) -> bool:
-    bare = wording.ASIDE.sub(" ", sentence.rstrip(".!。！ "))
-    if not wording.USER_RULE.search(bare):
+    bare = _bare(sentence.rstrip(".!。！ "))
+    if not wording.USER_RULE.search(bare) or not words(sentence):
         return False
     return not wording.USER_STEP.search(bare) or wording.STRONG_RULE.search(bare) is not None
 
 
-def _answers(sentence: Sentence, asked: Sequence[str]) -> bool:
-    """Say whether a short sentence chooses among what was asked; a fact that was asked for is no decision."""
-    if not _is_short(sentence) or wording.DEFERRED.search(sentence):
+def _answers(sentence: Sentence, asked: Sequence[str], *, first: bool) -> bool:
+    """Say whether a sentence chooses among what was asked; a fact that was asked for is no decision."""
+    if not asked or sentence.endswith((":", "：")) or wording.DEFERRED.search(sentence):
         return False
-    choices = [line for line in asked if wording.PROPOSED.search(line)]
-    if not choices:
-        return False
-    if wording.YES.search(sentence) or wording.NO.search(sentence) or wording.PICK.search(sentence):
+    if wording.DO_IT.search(sentence):
         return True
-    return any(words(sentence) & words(line) for line in choices)
+    choices = [line for line in asked if wording.PROPOSED.search(line)]
+    head = Sentence(_CLAUSE.split(sentence, maxsplit=1)[0])
+    mine = words(head)
+    if len(head.split()) <= NAME_WORDS and not is_chinese(head):  # a name alone
+        if mine and first and any(map(wording.WHICH.search, choices)):
+            return True
+        choices = choices and list(asked)
+    if _is_short(head):
+        told = (wording.YES.search(head), wording.NO.search(head), wording.PICK.search(f"{head}."))
+        return bool(choices) and (any(told) or any(mine & words(line) for line in choices))
+    return len(head.split()) <= REPLY_WORDS_MOST and any(
+        len(mine & words(line)) >= (1 if wording.EITHER.search(line) else 2) for line in choices
+    )
 
 
 def _is_short(sentence: Sentence) -> bool:
@@ -103,38 +178,67 @@ def _is_short(sentence: Sentence) -> bool:
     return len(sentence.split()) <= REPLY_WORDS
 
 
-def _about(answer: str, asked: Sequence[str]) -> str:
-    """Return the question or proposal that an answer fits best; of equals the last one that says something."""
+def _about(answer: Sentence, asked: Sequence[str]) -> str:
+    """Return the question or proposal that an answer fits best; of equals the last, and rather what is proposed.
+
+    Empty if it fits none: only a yes, a no, a choice by its place, or a word to go on may mean what it does not name.
+    """
     mine = words(answer)
-    choices = [line for line in asked if wording.PROPOSED.search(line)] or list(asked)
+    choices = [line for line in asked if wording.PROPOSED.search(line)]
     telling = [line for line in choices if not wording.VAGUE_ASK.search(line)] or choices
-    ranked = sorted(enumerate(telling), key=lambda at: (len(mine & words(at[1])), at[0]))
-    return ranked[-1][1] if ranked else ""
+    if wording.DO_IT.search(answer):
+        telling = telling or list(asked)
+    if not telling:
+        return ""
+    ranked = sorted(
+        enumerate(telling), key=lambda at: (len(mine & words(at[1])), not at[1].endswith(("?", "？")), at[0])
+    )
+    best = ranked[-1][1]
+    bare = any(table.search(answer) for table in (wording.YES, wording.NO, wording.PICK, wording.DO_IT))
+    return best if bare or mine & words(best) or len(mine) <= NAME_WORDS else ""
 
 
 def _with_reason(found: Found, said: Sequence[Sentence], place: int, about: str) -> Found:
     """Add what the decision answers, and the sentence after it if that gives the reason."""
     reason = found.reason
     after = said[place + 1] if place + 1 < len(said) else None
-    if not reason and after is not None and not after.asks and not _lays_down(after):
+    if not reason and after is not None and not (after.asks or after.listed or _lays_down(after)):
         begins = wording.REASON.match(f", {after.lower()}") or wording.REASON.match(after)
-        if begins or (_is_short(found_text := Sentence(found.text)) and len(found_text.split()) <= 4):
+        if begins or len(found.text.split()) <= NAME_WORDS + 1 or _is_fragment(after):
             reason = _cut(after, REASON_MAX)
     return msgspec.structs.replace(found, reason=reason, about="" if about in found.text else about)
 
 
+def _is_item(sentence: Sentence) -> bool:
+    """Say whether an item of a list says enough to be a request: more than a name."""
+    return sentence.listed and (
+        len(sentence) >= ITEM_HAN if is_chinese(sentence) else len(sentence.split()) >= ITEM_WORDS
+    )
+
+
+def _is_fragment(sentence: Sentence) -> bool:
+    """Say whether a sentence has no verb that says so: `bytes sent / total per file`, a detail of the one before."""
+    return (
+        not is_chinese(sentence) and not _SAYS.search(sentence) and len(sentence.split()) <= REPLY_WORDS_MOST
+    )
+
+
 def _is_own(sentence: Sentence, edits: bool) -> bool:
-    if sentence.asks:
+    """Say whether an assistant's sentence announces a choice: by a word of choice, or a commitment and its reason."""
+    head = _bare(wording.OWN_HEAD.split(sentence, maxsplit=1)[0])
+    if sentence.asks or wording.HYPOTHETICAL.search(head) or len(words(sentence)) < OWN_WORDS:
         return False
-    if wording.OWN_CHOICE.search(sentence) and not wording.HYPOTHETICAL.search(sentence):
+    if wording.OWN_CHOICE.search(sentence) or wording.OWN_DESIGN.search(head):
         return True
-    bare = wording.ASIDE.sub(" ", sentence)
-    if wording.HYPOTHETICAL.search(bare):
-        return False
-    if wording.OWN_DESIGN.search(bare):
-        return True
-    commits = wording.OWN_COMMITMENT.search(bare) is not None or edits
-    return commits and wording.OWN_REASON.search(bare) is not None
+    bare = _bare(sentence)
+    if wording.OWN_COMMITMENT.search(bare):
+        return wording.OWN_REASON.search(bare) is not None
+    return edits and wording.OWN_CONTRAST.search(bare) is not None
+
+
+def _bare(text: str) -> str:
+    """Return a sentence without what may look like a rule and is none; code stands as one word."""
+    return wording.ASIDE.sub(" ", wording.QUOTED.sub("code", text))
 
 
 def _parted(sentence: Sentence) -> Found:
@@ -142,9 +246,12 @@ def _parted(sentence: Sentence) -> Found:
     least = REASON_AFTER // 2 if is_chinese(sentence) else REASON_AFTER
     for begins in wording.REASON.finditer(sentence):
         if begins.start() >= least:
-            reason = re.sub(r"^(?:because|since)\s+|^因为", "", sentence[begins.start() :].lstrip(" ,;:(.，；"))
+            reason = re.sub(
+                r"^(?:because|since)\s+|^因为", "", sentence[begins.start() :].lstrip(" ,;:(.，；")
+            )
             return Found(
-                _cut(sentence[: begins.start()].rstrip(" ,;:("), TEXT_MAX), _cut(reason.rstrip(".。"), REASON_MAX)
+                _cut(sentence[: begins.start()].rstrip(" ,;:("), TEXT_MAX),
+                _cut(reason.rstrip(".。"), REASON_MAX),
             )
     return Found(_cut(sentence, TEXT_MAX))
 

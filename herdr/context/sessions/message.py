@@ -1,6 +1,7 @@
 """Pure: one message of a session, from whatever an event about it carried. Never raises on odd data."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
@@ -26,13 +27,25 @@ _ROLE_OF_TYPE: dict[str, Role] = {
     "tool.result": "tool",
 }
 _TEXT_FIELDS = (
-    *("content", "text", "message", "prompt", "output", "result", "tool_response", "parts", "response", "body"),
+    *(
+        "content",
+        "text",
+        "message",
+        "prompt",
+        "output",
+        "result",
+        "tool_response",
+        "parts",
+        "response",
+        "body",
+    ),
     "error",
 )
 _TOOL_FIELDS = ("tool", "tool_name", "name")
 _INPUT_FIELDS = ("input", "tool_input", "arguments", "args", "parameters")
 _PATH_FIELDS = ("file_path", "path", "paths", "notebook_path", "filename", "file", "files", "target_file")
 _COMMAND_FIELDS = ("command", "cmd", "script")
+_HERE_DOCUMENT = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?).*?(?:^\2$|\Z)", re.S | re.M)
 _SILENT_BLOCKS = {"thinking", "reasoning", "redacted_thinking", "image", "image_url", "audio"}
 
 
@@ -184,7 +197,15 @@ def _call(name: str, given: Any, id: str) -> Call:
     if isinstance(command, list):
         command = " ".join(map(str, command[:20]))
     files = [path for field in _PATH_FIELDS for path in _paths(fields.get(field))]
-    return Call(name[:COMMAND_MAX], str(command or "")[:COMMAND_MAX], _unique(files), id[:COMMAND_MAX])
+    return Call(name[:COMMAND_MAX], _short(str(command or "")), _unique(files), id[:COMMAND_MAX])
+
+
+def _short(command: str) -> str:
+    """Return a command without the files that it spells out, and its two ends if it is long all the same."""
+    bare = _HERE_DOCUMENT.sub(r"\1", command)
+    return (
+        bare if len(bare) <= COMMAND_MAX else f"{bare[: COMMAND_MAX // 2]} … {bare[-COMMAND_MAX // 2 + 3 :]}"
+    )
 
 
 def _paths(value: Any) -> Iterator[str]:

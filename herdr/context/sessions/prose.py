@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Self
 
 PROSE_MAX = 24_000  # characters of one message that are read as prose, from its two ends; an essay has less
 SENTENCES_MAX = 300  # of one message; what comes after is not looked at
@@ -13,10 +14,20 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
 _NOTE = re.compile(r"<([a-z]+[-_][a-z_-]{1,40})>.*?(?:</\1>|\Z)", re.S)
 _NUMBER = re.compile(r"\d{1,2}\.")
 _LIST_MARK = re.compile(r"^(?:[-*•+]|\(?\d{1,2}[.)、]|\(?[a-z]\))\s+", re.I)
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
+_EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 _SPACE = re.compile(r"\s+")
 # A stop ends a sentence if a blank follows; `2.4.0`, `e.g. this` and `i.e. that` have none or are none.
-_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)[\"')\]]*\s+|(?<=[。！？；])|;\s+")
+_END = re.compile(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)[\"')\]]*\s+|(?<=[。！？；])|;\s+"
+)
+# Lines that were pasted: of a diff, of code, of a log, of a terminal.
+_PASTED = re.compile(
+    r"^(?:[+@]|-\S|//|/\*|\$ |>>>|[\])}]|\[\d|[~./]\S*/|\d+[:\t|→]|\W?\"[\w-]+\"\s*:"
+    r"|[\w.]+\(.*\)\s*[;{:]?$|import |from \S+ import |def |func "
+    r"|function |const |var |return |class \w+[:({]|[\u2139\u2600-\u27bf\U0001f300-\U0001faff]"
+    r"|\d{4}-\d\d-\d\d[ T]\d)"
+    r"|(?:[;{\\]|=>|\):)$|:=|^\W*$"
+)
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[a-z0-9_](?:[a-z0-9_.+-]*[a-z0-9_+])?|[\u3400-\u9fff]+")
 
@@ -24,7 +35,15 @@ _WORD = re.compile(r"[a-z0-9_](?:[a-z0-9_.+-]*[a-z0-9_+])?|[\u3400-\u9fff]+")
 class Sentence(str):
     """One sentence of a message, its white space made plain."""
 
-    __slots__ = ()
+    __slots__ = ("listed",)
+
+    listed: bool
+    """It begins an item of a list."""
+
+    def __new__(cls, text: str, *, listed: bool = False) -> Self:
+        self = super().__new__(cls, text)
+        self.listed = listed
+        return self
 
     @property
     def asks(self) -> bool:
@@ -67,12 +86,13 @@ def _cleaned(text: str) -> str:
 def _sentences(text: str) -> Iterator[Sentence]:
     for line in text.splitlines():
         line = line.strip()
-        if not line or line.startswith(("|", ">", "#", "---", "    ", "$ ")):
+        if not line or line.startswith(("|", ">", "#", "---")) or _PASTED.search(line):
             continue
-        for piece in _END.split(_LIST_MARK.sub("", line)):
+        bare = _LIST_MARK.sub("", line)
+        for place, piece in enumerate(_END.split(bare)):
             said = plain(piece)[:SENTENCE_MAX].rstrip("；;")
             if said and not _NUMBER.fullmatch(said):
-                yield Sentence(said)
+                yield Sentence(said, listed=place == 0 and bare != line)
 
 
 def _stem(word: str) -> str:

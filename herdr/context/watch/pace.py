@@ -28,9 +28,9 @@ class Pace:
         self.last_s = ended - started
         self.swept_at = ended
 
-    def settle(self, wanted: bool) -> None:
-        """Everything asked for was done; `wanted`: and yet another sweep is needed."""
-        self.wanted, self.distrust = wanted, False
+    def begin(self) -> None:
+        """What was asked for until now is being done; what is asked from here on needs another sweep."""
+        self.wanted = self.distrust = False
 
     def next_at(self) -> float:
         """Return when the next sweep is due."""

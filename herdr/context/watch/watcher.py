@@ -229,6 +229,7 @@ class Watcher:
             self._window.touch(self._clock.monotonic())
 
     async def _check_head(self) -> None:
+        """Look where HEAD is; where it moved, files may have changed after they were looked at."""
         head = await self._tree.head()
         if head != self._head:
             self._head = head
@@ -237,6 +238,7 @@ class Watcher:
 
     async def _reconcile(self, anew: bool) -> None:
         """Sweep; and since a sweep sees new folders before they are watched, watch them and sweep again."""
+        self._pace.begin()
         if anew:
             await self._place(anew=True)
         for _round in range(ROUNDS_MAX):
@@ -245,7 +247,8 @@ class Watcher:
                 break
             await self._place(anew=False)
         await self._check_head()
-        self._pace.settle(wanted=not self._watches.cover(self._tree.folders))
+        if not self._watches.cover(self._tree.folders):
+            self._pace.want()
 
     async def _place(self, anew: bool) -> None:
         if self._tree.folders:

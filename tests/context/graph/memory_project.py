@@ -6,6 +6,7 @@ from context.graph.memory_project import MemoryProject
 from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from herdr.context.graph.import_keys import import_keys
 from herdr.context.graph.language import Language
@@ -14,6 +15,7 @@ from herdr.context.graph.outline import Outline
 from herdr.context.graph.parse import Reader
 from herdr.context.graph.project import Pair
 
+_reader = cache(Reader)  # compiling a query takes 50 ms
 _Index = defaultdict[str, list[str]]
 
 
@@ -33,7 +35,6 @@ class MemoryProject:
             else lambda path: by_suffix.get(f".{path.rpartition('.')[2]}")
         )
         self._languages = {language.name: language for language in languages}
-        self._readers: dict[str, Reader] = {}
         self.sources: dict[str, bytes] = {}
         self._outlines: dict[str, Outline] = {}
         self._named, self._folders = _Index(list), _Index(list)
@@ -51,9 +52,7 @@ class MemoryProject:
         insort(self._folders[folder], path)
         language = self._language_of(path)
         if language is not None:
-            if language.name not in self._readers:
-                self._readers[language.name] = Reader(language)
-            outline = self._readers[language.name].read(self.sources[path])
+            outline = _reader(language).read(self.sources[path])
             self._outlines[path] = outline
             for index, key in self._keys(outline):
                 insort(index[key], path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from context.graph.memory_project import MemoryProject
+
 from herdr.context.graph.outline import Outline, qualified_name
 from herdr.context.graph.resolve import Resolver, symbol_id
 
@@ -74,7 +75,7 @@ def scores(language: str) -> Scores:
     tellable += [
         _call(**{**call, "resolution": "exact", "targets": call["means"], "candidates": 1})
         for call in expected["calls"]
-        if "means" in call
+        if call.get("means")
     ]
     return Scores(
         _compared(_symbols(known, expected["symbols"]), _expected_symbols(expected["symbols"])),

@@ -1,8 +1,8 @@
 """What the graph says of small projects in each language, against what a reader says of them."""
 
 import pytest
-
 from context.graph.scores import Score, fixtures, scores
+
 from herdr.context.graph.languages.registry import LANGUAGES
 
 NO_SYMBOLS_OF_THEIR_OWN = {"go.mod", "cargo", "package.json", "tsx"}

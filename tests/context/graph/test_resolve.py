@@ -2,7 +2,7 @@
 
 import pytest
 from context.graph.memory_project import MemoryProject
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herdr.context.graph.outline import Import
@@ -269,6 +269,7 @@ lines = st.one_of(
 sources = st.lists(lines, max_size=8).map("".join)
 
 
+@settings(deadline=None)
 @given(sources, sources, sources)
 def test_the_way_to_a_graph_and_the_questions_before_do_not_change_an_answer(a: str, m: str, n: str) -> None:
     fresh = MemoryProject({"a.py": a, "m.py": m, "n.py": n})

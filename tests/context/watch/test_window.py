@@ -44,5 +44,14 @@ def test_sweeps_come_regularly_and_when_wanted_but_never_take_more_than_their_sh
     assert (pace.wanted, pace.distrust) == (True, True)
     pace.want()
     assert pace.distrust
-    pace.settle(wanted=False)
+    pace.begin()
     assert (pace.wanted, pace.distrust, pace.count) == (False, False, 1)
+
+
+def test_what_is_asked_for_during_a_sweep_needs_another_one() -> None:
+    pace = Pace(300.0)
+    pace.want()
+    pace.begin()
+    pace.want(distrust=True)  # HEAD moved meanwhile, or notices were lost
+    pace.swept(100.0, 101.0)
+    assert (pace.wanted, pace.distrust) == (True, True)

@@ -1,6 +1,7 @@
 """What `herdr.context.histories.Histories` promises, on real files."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -45,6 +46,20 @@ async def histories(store):
     return store.histories
 
 
+@pytest.fixture(autouse=True)
+def books_balance(looking) -> Iterator[None]:
+    """After each test: the counters are what counting says."""
+    yield
+    with looking() as db:
+        (said,) = db.execute("SELECT value FROM meta WHERE name = 'message_bytes'").fetchone()
+        assert said == db.execute("SELECT ifnull(sum(size), 0) FROM sessions").fetchone()[0]
+        counted = db.execute(
+            "SELECT session, messages, s.size, count(m.seq), sum(m.size) FROM sessions s JOIN messages m USING (sid)"
+            " GROUP BY sid"
+        ).fetchall()
+        assert [row[1:3] for row in counted] == [row[3:] for row in counted]
+
+
 async def test_a_session_and_its_messages_come_back(histories, store, open_store):
     first = message(3, workspace="web", role="assistant", about=b"extras", tokens=5)
     second = message(7, workspace="elsewhere", source="terminal", body=LONG, tokens=4000)
@@ -77,6 +92,12 @@ async def test_folding_again_changes_nothing(histories):
     found = await histories.state("s")
     assert (found.messages, found.full_tokens, found.state) == (5, 15, b"5")
     assert await page(histories) == [1, 2, 3, 4, 5]
+
+
+async def test_the_same_batch_twice_at_once_is_folded_once(histories):
+    batch = Batch(2, [message(1), message(2)])
+    await asyncio.gather(histories.append(batch), histories.append(batch))
+    assert await page(histories) == [1, 2]
 
 
 async def test_events_that_are_no_messages_only_move_the_mark(histories, store, open_store):
@@ -273,7 +294,7 @@ async def test_a_new_file_folds_the_log_from_its_start(store):
     assert (store.histories.folded, store.histories.offset) == (0, 0)
 
 
-async def test_an_imported_session_is_put_behind_and_the_log_goes_on(histories, store):
+async def test_an_imported_session_is_put_behind_and_the_log_goes_on(histories, store, open_store):
     await append(histories, message(1), message(2))
     foreign = Session(
         session="x", workspace="web", messages=99, full_tokens=77, size=1, first_us=5, updated_us=9,
@@ -287,6 +308,12 @@ async def test_an_imported_session_is_put_behind_and_the_log_goes_on(histories, 
     assert [(one.seq, one.body) for one in await histories.page("x", 0, 9)] == [(3, LONG), (4, b"second")]
     await append(histories, message(3), message(4, "x"))
     assert (await page(histories), await page(histories, "x")) == ([1, 2, 5], [3, 4, 6])
+    await store.close()
+    store = await open_store()
+    histories = store.histories
+    assert (histories.folded, histories.offset) == (4, 2)
+    await append(histories, message(5))
+    assert await page(histories) == [1, 2, 5, 7]
     await histories.delete("x")
     await cleared(store)
     assert await store.blobs.get(ref_of(LONG)) is None

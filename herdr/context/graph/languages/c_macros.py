@@ -10,7 +10,7 @@ import re
 _WORD = rb"[A-Za-z_]\w*"
 _CAPS = rb"[A-Z_][A-Z0-9_]{2,99}"
 _ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]{0,200}\)){0,200}\)"
-_REMARK = rb"(?:/\*[^\n]{0,300}|//[^\n]{0,300})?"
+_REMARK = rb"(?:/\*[^\n]{0,300}+|//[^\n]{0,300}+)?"
 _BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,4000}\*/|//[^\n]{0,300}\n){0,40}"
 """Every repetition that could start at many places has a bound, so that no text takes more than linear time."""
 

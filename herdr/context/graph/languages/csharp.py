@@ -219,5 +219,4 @@ LANGUAGE = Language(
     prepare=prepare,
     annotated=True,
     receiver=receiver,
-    package_scope=True,
 )

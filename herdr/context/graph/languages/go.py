@@ -19,7 +19,7 @@ QUERY = """
 (type_spec type: (struct_type (field_declaration_list
   (field_declaration name: (field_identifier) @name) @definition.field)))
 (type_spec type: (interface_type (method_elem name: (field_identifier) @name) @definition.method))
-(source_file (const_declaration (const_spec name: (identifier) @name) @definition.constant))
+(source_file (const_declaration (const_spec (identifier) @name) @definition.constant))
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition.variable))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @definition.variable)))
 (call_expression function: (identifier) @name) @call
@@ -215,5 +215,4 @@ LANGUAGE = Language(
     self_name=self_name,
     refine=refine,
     spelling=spelling,
-    package_scope=True,
 )

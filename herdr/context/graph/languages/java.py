@@ -171,5 +171,4 @@ LANGUAGE = Language(
     exported=exported,
     refine=refine,
     annotated=True,
-    package_scope=True,
 )

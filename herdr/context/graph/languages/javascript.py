@@ -5,12 +5,22 @@ from collections.abc import Sequence
 import tree_sitter_javascript
 from tree_sitter import Node
 
-from herdr.context.graph.language import Language, head_length, one_line, text_of
+from herdr.context.graph.language import (
+    Language,
+    dotted,
+    first_line,
+    first_named,
+    head_length,
+    one_line,
+    text_of,
+)
 from herdr.context.graph.languages.javascript_imports import DEFAULT, is_exports, loaded_module, read_imports
 from herdr.context.graph.languages.npm import find_module, keys, known_keys
 from herdr.context.graph.outline import Kind
 
 FUNCTIONS = ("arrow_function", "function_expression", "generator_function")
+_NO_OWNERS = ("this", "exports", "module")
+_VALUES = ("variable_declarator", "field_definition", "public_field_definition", "enum_assignment")
 _WRAPPERS = frozenset({"memo", "forwardRef", "lazy"})
 """Of React: what they return is called like what they are given."""
 
@@ -21,7 +31,7 @@ QUERY = f"""
 (generator_function_declaration name: (identifier) @name) @definition.function
 (class_declaration name: (_) @name) @definition.class
 (class_body (method_definition
-  name: [(property_identifier) (private_property_identifier)] @name) @definition.method)
+  name: [(property_identifier) (private_property_identifier) (computed_property_name)] @name) @definition.method)
 (class_body (method_definition name: (string (string_fragment) @name)) @definition.method)
 
 (variable_declarator name: (identifier) @name value: {_FUNCTION}) @definition.function
@@ -30,6 +40,8 @@ QUERY = f"""
 (export_statement (_ (variable_declarator name: (identifier) @name) @definition.variable))
 (program (_ (variable_declarator name: (object_pattern
   (shorthand_property_identifier_pattern) @name @definition.variable))))
+(program (_ (variable_declarator name: (object_pattern (object_assignment_pattern
+  left: (shorthand_property_identifier_pattern) @name @definition.variable)))))
 (program (_ (variable_declarator name: (object_pattern
   (pair_pattern value: (identifier) @name @definition.variable)))))
 (program (_ (variable_declarator name: (array_pattern (identifier) @name @definition.variable))))
@@ -67,7 +79,7 @@ QUERY = f"""
 (call_expression function: (super) @name) @call
 (call_expression function: (member_expression
   object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @name)) @call
-(new_expression constructor: (identifier) @name) @call
+(new_expression constructor: [(identifier) (this)] @name) @call
 (new_expression constructor: (member_expression object: (_) @receiver property: (property_identifier) @name)) @call
 (decorator (identifier) @name) @call
 (decorator (member_expression object: (_) @receiver property: (property_identifier) @name)) @call
@@ -92,11 +104,12 @@ QUERY = f"""
 """An export also counts by the word itself, so that a file with one is no script."""
 
 JSX = """
-(jsx_opening_element name: (identifier) @name) @call
-(jsx_self_closing_element name: (identifier) @name) @call
+((jsx_opening_element name: (identifier) @name) @call (#match? @name "^[^a-z]"))
+((jsx_self_closing_element name: (identifier) @name) @call (#match? @name "^[^a-z]"))
 (jsx_opening_element name: (member_expression object: (_) @receiver property: (_) @name)) @call
 (jsx_self_closing_element name: (member_expression object: (_) @receiver property: (_) @name)) @call
 """
+"""A name that begins with a small letter is an element of HTML."""
 
 FIELDS = """
 (field_definition property: [(property_identifier) (private_property_identifier)] @name) @definition.field
@@ -104,17 +117,12 @@ FIELDS = """
 
 
 def spelling(node: Node) -> str:
-    """Return a name; `require` is an import, and a lower-case JSX name an element of HTML.
-
-    What `module.exports` is given has its own name.
-    """
-    name, parent = text_of(node), node.parent
+    """Return a name; `require` is an import, and what `module.exports` is given has a name of its own."""
+    name = text_of(node)
     if name == "require":
         return ""
-    if name == "exports" and parent is not None and text_of(parent) == "module.exports":
-        return _own_name(parent.parent) or DEFAULT
-    is_element = name[:1].islower() and parent is not None and parent.type.startswith("jsx_")
-    return "" if is_element else name
+    parent = node.parent if name == "exports" else None  # looking for it is slow
+    return _own_name(parent.parent) or DEFAULT if text_of(parent) == "module.exports" and parent else name
 
 
 def refine(kind: Kind, node: Node) -> Kind | None:
@@ -129,14 +137,16 @@ def refine(kind: Kind, node: Node) -> Kind | None:
     if node.type == "assignment_expression":
         left = node.child_by_field_name("left")
         whole = text_of(left)
-        return kind if kind == "class" or is_exports(whole) or _owner(whole) else None
+        if kind == "function" and _owner(whole)[:1].isupper():
+            return "method"
+        return kind if is_exports(whole) or _owner(whole) else None
     if node.type in ("shorthand_property_identifier_pattern", "identifier"):
         return None if loaded_module(_around(node, "variable_declarator")) else _word(node)
     return kind
 
 
 def _held(kind: Kind, node: Node) -> Kind | None:
-    value = node.child_by_field_name("value")
+    value = plain(node.child_by_field_name("value"))
     if kind != "variable" or value is None:
         return kind
     if value.type in FUNCTIONS or value.type == "class" or loaded_module(node):
@@ -146,6 +156,13 @@ def _held(kind: Kind, node: Node) -> Kind | None:
     if value.type == "call_expression" and _wraps_function(value):
         return "function"
     return _word(node)
+
+
+def plain(value: Node | None) -> Node | None:
+    """Return an expression without the type that TypeScript is told it has."""
+    while value is not None and value.type in ("as_expression", "satisfies_expression"):
+        value = first_named(value)
+    return value
 
 
 def _word(node: Node) -> Kind:
@@ -163,8 +180,7 @@ def _is_function(part: Node) -> bool:
 def _wraps_function(call: Node) -> bool:
     """Tell whether a call is one of React's that make a component of a function."""
     name = text_of(call.child_by_field_name("function")).rpartition(".")[2].partition("<")[0]
-    arguments = call.child_by_field_name("arguments")
-    first = arguments.named_child(0) if arguments is not None else None
+    first = first_named(call.child_by_field_name("arguments"))
     return name in _WRAPPERS and first is not None and first.type in FUNCTIONS
 
 
@@ -178,7 +194,7 @@ def _member(node: Node) -> Kind:
 def _around(node: Node, type_name: str) -> Node | None:
     """Return the node of this type a few steps above."""
     at: Node | None = node
-    for _ in range(4):
+    for _ in range(6):
         if at is None or at.type == type_name:
             return at
         at = at.parent
@@ -194,7 +210,8 @@ def _own_name(node: Node | None) -> str:
 def _owner(left: str) -> str:
     """Return what a function is put on from outside: `Cart` of `Cart.prototype.total`."""
     owner = left.rpartition(".")[0].removesuffix(".prototype")
-    return owner if owner.isidentifier() and owner not in ("this", "exports", "module") else ""
+    parts = owner.split(".")
+    return owner if all(map(str.isidentifier, parts)) and parts[0] not in _NO_OWNERS else ""
 
 
 def owner(node: Node) -> str:
@@ -206,8 +223,9 @@ def signature(node: Node) -> str:
     """Return a definition up to its body, without decorators."""
     if node.type in ("shorthand_property_identifier_pattern", "identifier"):
         return one_line(node, node.end_byte - node.start_byte)
-    start = next((child.start_byte for child in node.children if child.type != "decorator"), node.start_byte)
-    return _declared(node) + one_line(node, _head(node), start - node.start_byte)
+    first = next((child.start_byte for child in node.children if child.type != "decorator"), node.start_byte)
+    start, head = first - node.start_byte, _head(node)
+    return _declared(node) + (first_line(node, start) if head is None else one_line(node, head, start))
 
 
 def _declared(node: Node) -> str:
@@ -217,22 +235,21 @@ def _declared(node: Node) -> str:
     return f"{text_of(parent.child(0))} "
 
 
-def _head(node: Node) -> int:
-    """Return how many bytes stand before the body of a definition or of what it is given."""
+def _head(node: Node) -> int | None:
+    """Return how many bytes stand before the body of a definition or of what it is given; None without one."""
     for field in ("value", "right"):
-        value = node.child_by_field_name(field)
+        value = plain(node.child_by_field_name(field))
         if value is None:
             continue
         if value.type == "call_expression" and _wraps_function(value):
-            arguments = value.child_by_field_name("arguments")
-            value = arguments.named_child(0) if arguments is not None else value
+            value = first_named(value.child_by_field_name("arguments"))
         if value is None:
             continue
         if value.type in (*FUNCTIONS, "class"):
             return value.start_byte - node.start_byte + head_length(value)
         if value.type == "object":
             return value.start_byte - node.start_byte
-    return head_length(node)
+    return None if node.type in _VALUES else head_length(node)
 
 
 def bases(node: Node) -> Sequence[str]:
@@ -260,6 +277,11 @@ def exported(name: str, node: Node) -> bool:
     return False
 
 
+def receiver(node: Node) -> str:
+    """Return what a method is called on, also where TypeScript is told that it is there (`cart!.add()`)."""
+    return dotted(text_of(node).rstrip("!"))
+
+
 LANGUAGE = Language(
     name="javascript",
     suffixes=(".js", ".mjs", ".cjs", ".jsx"),
@@ -275,6 +297,7 @@ LANGUAGE = Language(
     owner=owner,
     refine=refine,
     spelling=spelling,
+    receiver=receiver,
     annotated=True,
     scripts=True,
     self_names=frozenset({"this"}),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from herdr.context.graph.language import text_of
+from herdr.context.graph.language import first_named, text_of
 from herdr.context.graph.outline import Import
 
 DEFAULT = "default"
@@ -34,7 +34,7 @@ def _imported(node: Node, line: int) -> Iterator[Import]:
     )
     if clause is not None and clause.type == "import_require_clause":
         module = _literal(clause.child_by_field_name("source"))
-        yield Import(module, line, "", text_of(clause.named_child(0)))
+        yield Import(module, line, "", text_of(first_named(clause)))
         return
     module = _literal(source)
     if clause is None:
@@ -43,7 +43,7 @@ def _imported(node: Node, line: int) -> Iterator[Import]:
         if part.type == "identifier":
             yield Import(module, line, DEFAULT, text_of(part))
         elif part.type == "namespace_import":
-            yield Import(module, line, "", text_of(part.named_child(0)))
+            yield Import(module, line, "", text_of(first_named(part)))
         elif part.type == "named_imports":
             yield from _named(part, "import_specifier", module)
 
@@ -56,13 +56,13 @@ def _exported(node: Node, line: int) -> Iterator[Import]:
             yield from (i for i in _named(part, "export_specifier", module) if module or i.name != i.alias)
             return
         if part.type == "namespace_export":
-            yield Import(module, line, "", text_of(part.named_child(0)))
+            yield Import(module, line, "", text_of(first_named(part)))
             return
     if source is not None:
         yield Import(module, line, "*")
     elif any(child.type in ("default", "=") for child in node.children):
         given = node.child_by_field_name("value") or node.child_by_field_name("declaration")
-        given = given or (node.named_child(0) if node.named_child_count == 1 else None)
+        given = given or (first_named(node) if node.named_child_count == 1 else None)
         if name := _name_of(given):
             yield Import("", line, name, DEFAULT)
 
@@ -115,20 +115,19 @@ def loaded_module(declarator: Node | None) -> bool:
     """Tell whether a variable is given what `require` or `import()` brings in, or a member of that."""
     value = declarator.child_by_field_name("value") if declarator is not None else None
     while value is not None and value.type in ("await_expression", "member_expression"):
-        value = value.child_by_field_name("object") or value.named_child(0)
+        value = value.child_by_field_name("object") or first_named(value)
     return value is not None and value.type == "call_expression" and _is_load(value)
 
 
 def _is_load(call: Node) -> bool:
-    function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-    first = arguments.named_child(0) if arguments is not None else None
-    return text_of(function) in ("require", "import") and first is not None and first.type == "string"
+    first = first_named(call.child_by_field_name("arguments"))
+    is_load = text_of(call.child_by_field_name("function")) in ("require", "import")
+    return is_load and first is not None and first.type == "string"
 
 
 def _loaded(call: Node, line: int) -> Iterator[Import]:
     """Yield what `require("./cart")` or `import("./cart")` is bound to."""
-    arguments = call.child_by_field_name("arguments")
-    module = _literal(arguments.named_child(0)) if arguments is not None else ""
+    module = _literal(first_named(call.child_by_field_name("arguments")))
     value, taken = call, ""
     at = call.parent
     while at is not None and at.type in ("await_expression", "parenthesized_expression"):
@@ -138,8 +137,11 @@ def _loaded(call: Node, line: int) -> Iterator[Import]:
     if at is not None and at.type == "variable_declarator" and at.child_by_field_name("value") == value:
         yield from _bound(at.child_by_field_name("name"), module, taken, line)
     elif at is not None and at.type == "assignment_expression":
-        is_all = text_of(at.child_by_field_name("left")) == "module.exports" and not taken
-        yield Import(module, line, "*" if is_all else taken)
+        left = text_of(at.child_by_field_name("left"))
+        if left == "module.exports":
+            yield Import(module, line, taken or "*", DEFAULT if taken else "")
+        else:
+            yield Import(module, line, taken, left.rpartition(".")[2] if is_exports(left) else "")
     else:
         yield Import(module, line, taken)
 

@@ -16,11 +16,12 @@ QUERY = """
 """Not those in lists and quotes, which are no parts of the document."""
 
 _SPACE = re.compile(r"\s+")
+_CLOSING = re.compile(r"\s+#+$")
 
 
 def spelling(node: Node) -> str:
     """Return a heading's text as it is written, on one line."""
-    return _SPACE.sub(" ", text_of(node)).strip()
+    return _CLOSING.sub("", _SPACE.sub(" ", text_of(node)).strip())
 
 
 def level(node: Node) -> int:

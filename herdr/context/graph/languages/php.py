@@ -159,8 +159,9 @@ def find_module(found: Import, path: str, files: Files) -> Sequence[str]:
         return _required(found.module, path.rpartition("/")[0], files)
     if not found.alias:
         return _namespace(found.module, path, files)
-    space, _, name = found.module.rpartition("\\")
-    return _defining(space, name, files) or files.packaged(found.module)
+    module = f"{found.module}\\{found.name}" if found.name else found.module
+    space, _, name = module.rpartition("\\")
+    return _defining(space, name, files) or files.packaged(module)
 
 
 def _required(module: str, folder: str, files: Files) -> Sequence[str]:
@@ -224,7 +225,7 @@ LANGUAGE = Language(
     keys=keys,
     known_keys=known_keys,
     neighbours=neighbours,
-    package_scope=True,
+    annotated=True,
     signature=signature,
     bases=bases,
     exported=exported,

@@ -24,7 +24,20 @@ _NOT_CALLS = (
 )
 """What says something about the file or the class; `#not-any-of?` would be plainer, but lets everything through."""
 
+
+def _opened(kind: str) -> str:
+    """Return patterns for the names in front of a class's own: `A` and `B` of `class A::B::C`."""
+    name = "[(constant) @name (scope_resolution name: (constant) @name)]"
+    patterns = []
+    for _ in range(3):
+        name = f"(scope_resolution scope: {name})"
+        patterns.append(f"({kind} name: {name}) @definition.namespace")
+    return "\n".join(reversed(patterns))
+
+
 QUERY = f"""
+{_opened("class")}
+{_opened("module")}
 (class name: (_) @name) @definition.class
 (module name: (_) @name) @definition.module
 (method name: (_) @name) @definition.function
@@ -52,6 +65,7 @@ ROOTS = frozenset({"", "lib", "test", "spec", "app", "ext"})
 _MIXED_IN = frozenset({"include", "prepend", "extend"})
 _MAKERS = frozenset({"Struct.new", "Class.new", "Data.define", "Module.new"})
 _ENDINGS = ("", ".rb")
+_SUFFIXES = (".rb", ".rake", ".gemspec", ".ru")
 
 
 def spelling(node: Node) -> str:
@@ -62,12 +76,6 @@ def spelling(node: Node) -> str:
     if node.type in ("simple_symbol", "string"):
         return "" if "#{" in text else text.strip(":\"'")
     return text
-
-
-def owner(node: Node) -> str:
-    """Return the scopes in front of a class's name."""
-    name = node.child_by_field_name("name") if node.type in ("class", "module") else None
-    return dotted(text_of(name)).rpartition(".")[0] if name and name.type == "scope_resolution" else ""
 
 
 def receiver(node: Node) -> str:
@@ -136,8 +144,11 @@ def _mixed_in(part: Node) -> Iterator[str]:
 
 
 def _made_from(node: Node) -> tuple[str, ...]:
+    made, _, word = _made(node).partition(".")
+    if (made, word) != ("Class", "new"):
+        return (made,) if made in ("Struct", "Data") else ()
     value = node.child_by_field_name("right")
-    arguments = value.child_by_field_name("arguments") if value and _made(node) == "Class.new" else None
+    arguments = value.child_by_field_name("arguments") if value else None
     return tuple(filter(None, map(_constant, arguments.named_children[:1] if arguments else ())))
 
 
@@ -182,7 +193,7 @@ def find_module(found: Import, path: str, files: Files) -> Sequence[str]:
                 return (file,)
         else:
             file = f"{found.module}{end}"
-            at = [p for p in ending(file, files) if p.endswith(".rb") and _root(p, file) in ROOTS]
+            at = [p for p in ending(file, files) if p.endswith(_SUFFIXES) and _root(p, file) in ROOTS]
             if at:
                 return nearest(at, folder)
     return ()
@@ -200,7 +211,7 @@ def keys(path: str) -> Iterable[str]:
 
 LANGUAGE = Language(
     name="ruby",
-    suffixes=(".rb", ".rake", ".gemspec", ".ru"),
+    suffixes=_SUFFIXES,
     filenames=("Gemfile", "Rakefile", "Guardfile", "Capfile", "Vagrantfile"),
     grammar=tree_sitter_ruby.language,
     query=QUERY,
@@ -210,7 +221,6 @@ LANGUAGE = Language(
     signature=signature,
     bases=bases,
     exported=exported,
-    owner=owner,
     refine=refine,
     spelling=spelling,
     receiver=receiver,

@@ -1,5 +1,6 @@
 """Rust."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import tree_sitter_rust
@@ -10,6 +11,7 @@ from herdr.context.graph.language import (
     Language,
     dotted,
     first_line,
+    first_named,
     one_line,
     plain_signature,
     text_of,
@@ -77,6 +79,9 @@ _ROOTS = ("lib.rs", "main.rs")
 _TARGETS = frozenset({"bin", "tests", "examples", "benches"})
 """Folders whose files are crates of their own. https://doc.rust-lang.org/cargo/guide/project-layout.html"""
 
+PARTS_MAX = 64  # of one path in a tree of `use`; nobody writes more, and each level copies what is before it
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
 _PLAIN = frozenset({"identifier", "type_identifier", "field_identifier", "primitive_type"})
 _WRAPPED = {"generic_type": "type", "reference_type": "type", "scoped_type_identifier": "name"}
 
@@ -98,7 +103,7 @@ def _leaves(argument: Node | None) -> Iterator[tuple[list[str], str]]:
     waiting: list[tuple[Node | None, list[str]]] = [(argument, [])]
     while waiting:
         node, before = waiting.pop()
-        if node is None:
+        if node is None or len(before) > PARTS_MAX:
             continue
         if node.type in ("use_list", "scoped_use_list"):
             path = before + _parts(node.child_by_field_name("path"))
@@ -109,13 +114,14 @@ def _leaves(argument: Node | None) -> Iterator[tuple[list[str], str]]:
             path = before + _parts(node.child_by_field_name("path"))
             yield path, text_of(node.child_by_field_name("alias"))
         elif node.type == "use_wildcard":
-            yield [*before, *_parts(node.named_child(0)), "*"], ""
+            yield [*before, *_parts(first_named(node)), "*"], ""
         elif not node.is_extra:
             yield before + _parts(node), ""
 
 
 def _parts(node: Node | None) -> list[str]:
-    return [part for part in "".join(text_of(node).split()).split("::") if part]
+    text = _COMMENT.sub("", text_of(node))
+    return [part for part in "".join(text.split()).split("::") if part]
 
 
 def _inline_depth(node: Node) -> int:

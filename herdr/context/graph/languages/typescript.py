@@ -36,10 +36,26 @@ QUERY = (
 (optional_parameter (accessibility_modifier) pattern: (identifier) @name) @definition.field
 (ambient_declaration (_ (variable_declarator name: (identifier) @name) @definition.variable))
 
-(call_expression function: (instantiation_expression (identifier) @name)) @call
-(import_alias) @import
+(internal_module (statement_block
+  (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable)))
+(module (statement_block (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable)))
+
+(call_expression function: [(await_expression (identifier) @name) (non_null_expression (identifier) @name)]) @call
+(call_expression function: [(await_expression (member_expression
+    object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @name))
+  (non_null_expression (member_expression
+    object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @name))]) @call
+(program (_ (variable_declarator value: (_ (object
+  (method_definition name: (property_identifier) @name) @definition.function)))))
+(program (_ (variable_declarator value: (_ (object
+  (pair key: (property_identifier) @name value: (arrow_function)) @definition.function)))))
+(export_statement (_ (variable_declarator value: (_ (object
+  (method_definition name: (property_identifier) @name) @definition.function)))))
+(export_statement (_ (variable_declarator value: (_ (object
+  (pair key: (property_identifier) @name value: (arrow_function)) @definition.function)))))
 """
 )
+"""The grammar takes `await load<Cart>(id)` for a call of `await load`."""
 
 _TYPES = ("type_identifier", "identifier", "nested_type_identifier", "member_expression", "generic_type")
 

@@ -37,7 +37,7 @@ def fold(
         if entry.seq <= folded:
             continue
         if isinstance(entry, Deletion):
-            _write_down(db, [grown.pop(entry.session)] if entry.session in grown else [])
+            grown.pop(entry.session, None)
             doom(db, entry.session)
             continue
         growth = grown.get(entry.session)

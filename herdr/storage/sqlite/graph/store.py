@@ -149,7 +149,10 @@ class GraphStore:
     def numbers(self) -> dict[str, Numbers]:
         """Return each file's numbers as they were when it was read last."""
         rows = self._db.execute("SELECT path, size, mtime_ns, inode, settled FROM files")
-        return {path: Numbers(*rest, bool(settled)) for path, *rest, settled in rows}
+        return {
+            path: Numbers(size, mtime_ns, inode, bool(settled))
+            for path, size, mtime_ns, inode, settled in rows
+        }
 
     def hash_of(self, path: str) -> bytes | None:
         """Return the SHA-256 of what the graph knows of a file; None when it does not know the file."""
