@@ -7,6 +7,7 @@ import msgspec
 from herdr.clock import rfc3339
 from herdr.context.artifacts import Artifact
 from herdr.context.histories import Session
+from herdr.context.sessions.window import Window
 
 
 def shown_artifact(artifact: Artifact) -> dict[str, Any]:
@@ -34,3 +35,23 @@ def shown_session(session: Session) -> dict[str, Any]:
         "updated": rfc3339(session.updated_us),
         "sources": list(session.sources),
     }
+
+
+def shown_window(window: Window) -> dict[str, Any]:
+    """Return a window's parts, its times as text."""
+    kinds = ("decisions", "files", "questions", "outcomes", "errors")
+    summary: dict[str, Any] = {kind: [_timed(item) for item in getattr(window, kind)] for kind in kinds}
+    more = msgspec.structs.asdict(window.more)
+    newest_more = more.pop("messages")
+    return {
+        "summary": {**summary, "more": more},
+        "newest": [_timed(message) for message in window.newest],
+        "more_messages": newest_more,
+        "text": window.text,
+    }
+
+
+def _timed(item: msgspec.Struct) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(item)
+    time_us = fields.pop("time_us", None)
+    return fields if time_us is None else {**fields, "time": rfc3339(time_us)}

@@ -53,6 +53,8 @@ class Index:
         self._settled: set[asyncio.Future[None]] = set()
         self._listed: dict[str, Numbers] = {}
         self._touched: set[str] = set()
+        self._dropped: set[str] = set()
+        """Files that rules leave out and that may still wait to be read; cleared when nothing waits."""
         self._passing = False
         self._started = clock.monotonic()
 
@@ -81,12 +83,17 @@ class Index:
         self._listed = {}
         self.parsed = self.same = 0
         self._backlog.restart_count()
+        self._dropped.difference_update(news)
         self._backlog.add(news)
         self._backlog.add(gone)
         self._wake.set()
 
     def look(self, paths: Sequence[str]) -> None:
         """Read these files anew; those that are no longer there leave the graph."""
+        self._dropped.difference_update(paths)
+        self._look_at(paths)
+
+    def _look_at(self, paths: Sequence[str]) -> None:
         if self._passing:
             self._touched.update(paths)
         self._backlog.add(paths)
@@ -94,8 +101,8 @@ class Index:
 
     def drop(self, paths: Sequence[str]) -> None:
         """Forget files that are still there and no longer belong to the workspace."""
-        self._store([Parsed(path, Numbers(0, 0, 0), None, gone=True) for path in paths])
-        self._tell_news()
+        self._dropped.update(paths)
+        self._look_at(paths)
 
     def read_all(self) -> None:
         """Parse every file anew, whatever its numbers say."""
@@ -153,9 +160,9 @@ class Index:
             self._release()
 
     async def _read(self, paths: list[str]) -> None:
-        spoken = [path for path in paths if language_of(path) is not None]
+        spoken = [path for path in paths if language_of(path) is not None and path not in self._dropped]
         found = await self._pool.parse(self.root, spoken, self._known(spoken)) if spoken else []
-        found += [self._unread(path) for path in paths if language_of(path) is None]
+        found += [self._unread(path) for path in set(paths).difference(spoken)]
         try:
             self._store(found)
         except sqlite3.Error as error:
@@ -175,8 +182,8 @@ class Index:
         return {path: hash_ for path, hash_ in hashes.items() if hash_ is not None}
 
     def _unread(self, path: str) -> Parsed:
-        """Return the row of a file in no language that is known: only that it is there."""
-        numbers = file_numbers(f"{self.root}/{path}")
+        """Return the row of a file in no language that is known: only that it is there, if it belongs here."""
+        numbers = None if path in self._dropped else file_numbers(f"{self.root}/{path}")
         return Parsed(path, numbers or Numbers(0, 0, 0), None, gone=numbers is None)
 
     def _store(self, found: Sequence[Parsed]) -> None:
@@ -213,6 +220,7 @@ class Index:
             self._passing, self.state = False, "ready"
             self.took_s = self._clock.monotonic() - self._started
             self._tell("indexed", self.summary())
+        self._dropped.clear()
         self._tell_news()
         self._release()
 

@@ -1,5 +1,6 @@
 """Events into messages of sessions, and into what is kept in mind of each session."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ TYPES = (RECORDED, DELETED, "user.message", "assistant.message", "tool.result")
 SUMMARIES_MAX = 256  # kept decoded, some 100 KiB each at most; the others are read from the store
 DEPTH_MAX = 64  # of what is cleaned; deeper JSON is no message
 
+_log = logging.getLogger("herdr.context")
 _decode_summary = msgspec.msgpack.Decoder(Summary).decode
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -79,10 +81,20 @@ class Folder:
             message, said = _message(event, offset)
             folded.entries.append(message)
             folded.texts.append(said.text)
-            summary = fold(self._summaries.get(event.session, Summary()), said)
-            self._summaries[event.session] = summary
-            folded.states[event.session] = _encode(summary)
+            folded.states[event.session] = self._summarise(event.session, said)
         return folded
+
+    def _summarise(self, session: str, said: Said) -> bytes:
+        """Return a session's summary after one more message."""
+        before = self._summaries.get(session, Summary())
+        try:
+            summary = fold(before, said)
+            state = _encode(summary)
+        except Exception:  # noqa: BLE001 (a rule that stumbles over a message must not stop all histories)
+            _log.exception("message %d of session %s is left out of its summary", said.seq, session)
+            summary, state = before, _encode(before)
+        self._summaries[session] = summary
+        return state
 
 
 def read_summary(state: bytes) -> Summary:

@@ -9,14 +9,21 @@ import msgspec
 from herdr.context.blobs import Blob, Blobs, is_ref
 from herdr.context.excerpt import Excerpt
 from herdr.context.graph.map import Piece, render
-from herdr.context.shown import shown_artifact
+from herdr.context.sessions.message import Message as Said
+from herdr.context.sessions.pieces import pieces, texts
+from herdr.context.sessions.state import Summary
+from herdr.context.sessions.window import TRIES_MAX, Window, choose
+from herdr.context.shown import shown_artifact, shown_window
 from herdr.context.tokens import Fallback
 from herdr.errors import FieldError, InvalidInput, NotFound
+from herdr.sharing.folding import read_summary, said_of
 from herdr.sharing.graphs import Graphs
 from herdr.sharing.sessions import Sessions
 from herdr.sharing.shelf import ArtifactShelf
 
 TEXT = "text/plain; charset=utf-8"
+NEWEST_MAX = 400  # messages that a window may end with; one of 100,000 tokens holds some 300
+NEWEST_BYTES_MAX = 1024 * 1024  # and their bytes
 MAPS_MAX = 64  # questions whose last map is remembered, some KiB each; a tool asks the same one or two
 LISTED_MAX = 100  # sessions and artifacts of a manifest; the lists have all
 
@@ -110,6 +117,40 @@ class Pictures:
         """Return the outline of one file; raises NotFound, InvalidInput."""
         found: dict[str, Any] = await self._graphs.ask(workspace, "file", path=checked_path(path))
         return {**found, **await self._counted(found["text"])}
+
+    async def window(self, session: str, tokens: int | None) -> dict[str, Any]:
+        """Return a session's summary and newest messages; raises NotFound."""
+        budget = self._window_tokens if tokens is None else tokens
+        state = await self._sessions.state(session)
+        summary = read_summary(state.state)
+        messages = await self._sessions.newest(session, NEWEST_MAX, NEWEST_BYTES_MAX)
+        newest = [said_of(message) for message in messages]
+        window, local = await self._composed(summary, newest, budget)
+        return {
+            "session": session,
+            "workspace": state.workspace,
+            "messages": state.messages,
+            "full_tokens": state.full_tokens,
+            "saved_tokens": max(state.full_tokens - local, 0),
+            "summariser": "rules",
+            **shown_window(window),
+            **await self._counted(window.text),
+        }
+
+    async def _composed(self, summary: Summary, newest: Sequence[Said], budget: int) -> tuple[Window, int]:
+        """Return the window, and its tokens as those of the whole session were counted."""
+        found = await asyncio.to_thread(pieces, summary, newest, budget)
+        counts = (await self._counter.count(texts(found))).tokens
+        left = budget
+        for _ in range(TRIES_MAX):
+            window = choose(summary, newest, found, counts, left)
+            over = (await self._counter.count([window.text])).total - budget
+            if over <= 0:
+                break
+            left -= over
+        else:
+            window = choose(summary, newest, found, counts, 0)
+        return window, await self._sessions.count(window.text)
 
     async def blob(self, ref: str) -> Blob:
         """Return content by its hash; raises NotFound, InvalidInput, BlobDamaged."""

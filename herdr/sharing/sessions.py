@@ -175,9 +175,13 @@ class Sessions:
             )
         return found
 
-    async def newest(self, session: str, count: int) -> Sequence[Message]:
+    async def newest(self, session: str, count: int, bytes_max: int) -> Sequence[Message]:
         """Return the last messages, oldest first."""
-        return await self._histories.newest(session, count)
+        return await self._histories.newest(session, count, bytes_max)
+
+    async def count(self, text: str) -> int:
+        """Return a text's tokens, counted as messages are."""
+        return (await self._counter.count([text])).total
 
     async def listed(self, workspace: str | None, limit: int) -> dict[str, Any]:
         """List sessions, most recently updated first."""

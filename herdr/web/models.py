@@ -75,7 +75,8 @@ class ModelEndpoint:
         if not self._streams.enter(stream):
             raise ModelError("overloaded", "as many streams as max_connections allows are open; ask again")
         try:
-            if self._shared is not None:
+            # Who lacks the scope must not go on with what others of that name were given
+            if self._shared is not None and caller.may(CONTEXT):
                 inquiry, answering.context = await self._shared.put_in(inquiry, request.context)
             with self._pool.open(inquiry) as reader:
                 await stream.serve(reader, receive, answering)

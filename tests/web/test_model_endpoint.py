@@ -137,6 +137,20 @@ def test_the_shared_context_needs_its_scope(caller: Caller, may: bool) -> None:
     play(main)
 
 
+def test_who_lacks_the_scope_does_not_continue_what_others_were_given() -> None:
+    async def main(it: House) -> None:
+        endpoint = it.endpoint(shared=SharedContext(FakeContexts({"s-1": "Decided."})))
+        await it.call(endpoint, WITH_CONTEXT, x_agent_id="ann")
+        turns = [*BODY["messages"], *({"role": r, "content": "and?"} for r in ("assistant", "user"))]  # type: ignore[misc]
+        for scopes, has in (({"models"}, False), ({"models", "context"}, True)):
+            body = {**BODY, "session": "s-1", "messages": turns}
+            await it.call(endpoint, body, Caller("laptop", frozenset(scopes)), x_agent_id="ann")
+            prompt = it.desk.outcomes[-1].inquiry.canonical.request.messages
+            assert ("Decided." in str(prompt)) is has
+
+    play(main)
+
+
 def test_the_prompt_has_the_context_and_the_record_of_the_turn_has_not() -> None:
     async def main(it: House) -> None:
         endpoint = it.endpoint(shared=SharedContext(FakeContexts({"s-1": "Decided."}), 99))

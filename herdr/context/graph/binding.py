@@ -292,10 +292,7 @@ class Bindings:
             return self._in_module(meaning, name)
         if meaning.kind != "symbols":
             return meaning
-        found = [self._member_of(place, name) for place in meaning.places]
-        spaces = all(self._kind(place) in SPACES for place in meaning.places)
-        complete = spaces or all(each.kind == "symbols" for each in found)
-        return together(found) if complete else agreed(found)
+        return together(self._member_of(place, name) for place in meaning.places)
 
     def itself(self, meaning: Meaning) -> Meaning:
         """Return what a module means where it is used like a function or a class."""

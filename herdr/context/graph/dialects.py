@@ -57,10 +57,37 @@ _SCRIPT = Dialect(
     separator="/",
     initialisers=frozenset({"constructor"}),
     builtins=frozenset(
-        "alert atob btoa clearImmediate clearInterval clearTimeout console decodeURIComponent document "
-        "encodeURIComponent fetch globalThis isFinite isNaN localStorage location navigator "
-        "parseFloat parseInt performance process queueMicrotask requestAnimationFrame sessionStorage "
-        "setImmediate setInterval setTimeout structuredClone window".split()
+        [
+            "alert",
+            "atob",
+            "btoa",
+            "clearImmediate",
+            "clearInterval",
+            "clearTimeout",
+            "console",
+            "decodeURIComponent",
+            "document",
+            "encodeURIComponent",
+            "fetch",
+            "globalThis",
+            "isFinite",
+            "isNaN",
+            "localStorage",
+            "location",
+            "navigator",
+            "parseFloat",
+            "parseInt",
+            "performance",
+            "process",
+            "queueMicrotask",
+            "requestAnimationFrame",
+            "sessionStorage",
+            "setImmediate",
+            "setInterval",
+            "setTimeout",
+            "structuredClone",
+            "window",
+        ]
     ),
 )
 

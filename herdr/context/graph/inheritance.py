@@ -10,8 +10,7 @@ from herdr.context.graph.parse import CLASS_LIKE
 from herdr.context.graph.project import Place, Project
 
 TYPES = CLASS_LIKE | {"type"}
-DEPTH_MAX = 32  # classes above one another; the deepest of Home Assistant has 9
-ANCESTORS_MAX = 128  # visits, because a lattice of bases has many ways to its top
+DEPTH_MAX = 32  # classes above one another, also in a circle; the deepest of Home Assistant has 9
 
 Ancestor = Place | Meaning
 """A type of the workspace, or what is known of one that is not: that it is outside, or nothing."""
@@ -144,20 +143,21 @@ def lineage(place: Place, bases: Bases) -> Sequence[Ancestor]:
 
     A base that is reached in several ways stands where it is reached last, behind all that extend it: the same
     as Python's order (https://docs.python.org/3/howto/mro.html) wherever that order is not a matter of taste.
+    Whoever looks up the bases counts the steps: a lattice of them has more ways to its top than anybody can go.
     """
     order: list[Ancestor] = []
 
-    def visit(at: Place, below: tuple[Place, ...]) -> None:
+    def visit(at: Place, depth: int) -> None:
         order.append(at)
         for base in bases(at):
             if isinstance(base, Meaning):
                 order.append(base)
-            elif base in below or len(below) >= DEPTH_MAX or len(order) >= ANCESTORS_MAX:
+            elif depth == DEPTH_MAX:
                 order.append(UNKNOWN)
             else:
-                visit(base, (*below, base))
+                visit(base, depth + 1)
 
-    visit(place, (place,))
+    visit(place, 0)
     last = {at: i for i, at in enumerate(order)}
     return [at for i, at in enumerate(order) if isinstance(at, Meaning) or last[at] == i]
 

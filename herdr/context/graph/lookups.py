@@ -19,7 +19,7 @@ from herdr.context.graph.answers import (
     SymbolsAnswer,
     symbol_answer,
 )
-from herdr.context.graph.dialects import dialect, family
+from herdr.context.graph.dialects import dialect
 from herdr.context.graph.outline import Call, Import, Outline, qualified_name
 from herdr.context.graph.project import Place, Project
 from herdr.context.graph.resolve import Resolution, Resolver, symbol_id
@@ -294,8 +294,8 @@ def _importers(project: Project, resolver: Resolver, looks: Looks, path: str) ->
     language = project.language(outline.language)
     keys = {*language.keys(path), *language.known_keys(path, project)}
     paths = sorted({p for key in keys for p in project.importing(key)} - {path})
-    for importer, its in looks.outlines(paths):
-        if family(its.language) == family(outline.language) and path in resolver.modules.imported(importer):
+    for importer, _its in looks.outlines(paths):
+        if path in resolver.modules.imported(importer):
             yield importer
 
 

@@ -9,7 +9,6 @@ There are no line numbers in it and its order is that of paths and of the text, 
 changes no byte of it, and it can stand in a prompt that a model server has cached.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from heapq import nlargest
 
@@ -28,8 +27,6 @@ UNCALLED_FILES_MAX = 400  # files that are read for such definitions
 
 _VALUES = frozenset({"field", "variable", "constant", "impl"})
 _BODIES = frozenset({"function", "method", "constructor", "property"})
-_BRACKETS = re.compile(r"(?<=[(\[]) | (?=[)\]])|,(?= ?[)\]])")
-"""What is left of line breaks within a list of parameters."""
 
 
 class Piece(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -114,7 +111,6 @@ def _piece(path: str, outline: Outline, place: int, rank: float) -> Piece:
 
 
 def _line(signature: str, depth: int) -> str:
-    signature = _BRACKETS.sub("", signature)
     text = signature if len(signature) <= LINE_MAX else f"{signature[: LINE_MAX - 1]}…"
     return f"{'  ' * (depth + 1)}{text}\n"
 

@@ -21,6 +21,7 @@ from herdr.context.sessions.state import (
 from herdr.context.sessions.tools import paths_in
 
 SAME = 0.8  # share of the smaller one's words that two decisions have in common when they are one
+MARKS_MAX = 12  # characters by which two decisions may differ in marks and blanks alone
 SAME_LEAST = 3  # words; of fewer one cannot tell
 RESTATED_WITHIN = 8  # decisions: an assistant repeats what it was told at once or not at all
 FILES_OF_ONE = 4  # files that a decision names
@@ -31,8 +32,9 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 def decide(summary: Summary, found: Found, message: Message) -> Summary:
     """Add a decision, unless it is one that was made already and still holds."""
     kept = list(summary.decisions)
+    mine, bare = words(found.text), _bare(found.text)
     for place in range(len(kept) - 1, -1, -1):
-        if _same(kept[place], found, message, near=len(kept) - place <= RESTATED_WITHIN):
+        if _same(kept[place], found, bare, message, mine if len(kept) - place <= RESTATED_WITHIN else set()):
             kept[place] = _said_again(kept[place], found, message.seq)
             return msgspec.structs.replace(summary, decisions=tuple(kept))
     new = Decision(
@@ -46,11 +48,8 @@ def decide(summary: Summary, found: Found, message: Message) -> Summary:
         message.role,
         options=found.options,
     )
-    weighed = words(" ".join(found.weighed))
-    kept = [
-        msgspec.structs.replace(old, superseded=new.seq) if _replaces(new, old, weighed) else old
-        for old in kept
-    ]
+    later = _Later(new, found)
+    kept = [msgspec.structs.replace(old, superseded=new.seq) if later.replaces(old) else old for old in kept]
     return _bounded(msgspec.structs.replace(summary, decisions=(*kept, new)))
 
 
@@ -66,57 +65,62 @@ def noted_seqs(summary: Summary) -> Iterator[int]:
             value = shift = 0
 
 
-def _same(old: Decision, found: Found, message: Message, *, near: bool) -> bool:
+def _same(old: Decision, found: Found, bare: str, message: Message, mine: set[str]) -> bool:
+    """Say whether a decision was made already; `mine`: its words, if it may be one that an assistant repeats."""
     if old.superseded:
         return False
-    if _NOT_A_WORD.sub("", old.text.lower()) == _NOT_A_WORD.sub("", found.text.lower()):
+    if abs(len(old.text) - len(found.text)) <= MARKS_MAX and _bare(old.text) == bare:
         return old.about == found.about or not found.about
-    if (
-        not near
-        or message.role == "user"
-        or old.seq == message.seq
-        or wording.CHANGED_MIND.search(found.text)
-    ):
+    if len(mine) < SAME_LEAST or message.role == "user" or old.seq == message.seq:
         return False
-    mine, theirs = words(found.text), words(f"{old.text} {old.about}")
-    return len(mine) >= SAME_LEAST and len(mine & theirs) >= SAME * len(mine)
+    if wording.CHANGED_MIND.search(found.text):
+        return False
+    return len(mine & words(f"{old.text} {old.about}")) >= SAME * len(mine)
+
+
+def _bare(text: str) -> str:
+    return _NOT_A_WORD.sub("", text.lower())
 
 
 def _said_again(old: Decision, found: Found, seq: int) -> Decision:
     return msgspec.structs.replace(old, again=seq, reason=old.reason or found.reason)
 
 
-def _replaces(new: Decision, old: Decision, weighed: set[str]) -> bool:
-    """Say whether a decision takes the place of an older one: it turns down what that chose, or chooses again.
+class _Later:
+    """A new decision, and which older ones it takes the place of.
 
-    Rather too seldom than too often: an old decision beside its successor is seen to be old by its place.
+    Rather too few than too many: an old decision beside its successor is seen to be old by its place.
     """
-    if old.superseded or old.seq == new.seq:
-        return False
-    chosen, rejected = _sides(new)
-    before, refused = _sides(old)
-    turned_down = (rejected - chosen) & (before - refused)
-    if (
-        turned_down
-        and (new.by == "user" or old.by != "user")
-        and (
-            len(turned_down) >= 2
-            or wording.CHANGED_MIND.search(new.text)
-            or (chosen | rejected) & (before - turned_down)
-        )
-    ):
-        return True
-    if new.by != "user" or not _changes(new):
-        return False
-    if len((chosen | weighed) & (refused - before)) >= 2:  # now it is wanted after all
-        return True
-    return any(
-        words(option) & chosen - before and not words(option) & before - chosen for option in old.options
-    )
 
+    def __init__(self, new: Decision, found: Found) -> None:
+        self.new = new
+        self.chosen, self.rejected = _sides(new)
+        self.changes = wording.CHANGED_MIND.search(new.text) is not None
+        self.agrees = wording.YES.search(new.text) is not None
+        self.wanted = self.chosen | words(" ".join(found.weighed))
 
-def _changes(new: Decision) -> bool:
-    return wording.CHANGED_MIND.search(new.text) is not None or wording.YES.search(new.text) is not None
+    def replaces(self, old: Decision) -> bool:
+        """Say whether an older one chose what this turns down, turned down what this wants, or chose otherwise."""
+        user = self.new.by == "user"
+        if old.superseded or old.seq == self.new.seq or not (user or old.by != "user"):
+            return False
+        if not old.options and words(old.text).isdisjoint(self.rejected | self.wanted):
+            return False
+        before, refused = _sides(old)
+        turned_down = (self.rejected - self.chosen) & (before - refused)
+        if len(turned_down) >= 2 or (turned_down and (self.changes or self._about(before - turned_down))):
+            return True
+        if not user or not (self.changes or self.agrees):
+            return False
+        return len(self.wanted & (refused - before)) >= 2 or self._other_option(old, before)
+
+    def _about(self, topic: set[str]) -> bool:
+        return bool((self.chosen | self.rejected) & topic)
+
+    def _other_option(self, old: Decision, before: set[str]) -> bool:
+        """Say whether this chooses another of the ways that the older one chose among."""
+        listed = [words(option) for option in old.options]
+        return any(option & self.chosen - before and not option & before - self.chosen for option in listed)
 
 
 def _sides(decision: Decision) -> tuple[set[str], set[str]]:

@@ -41,6 +41,7 @@ class Sentence(str):
     """It begins an item of a list."""
 
     def __new__(cls, text: str, *, listed: bool = False) -> Self:
+        """Make one of plain text."""
         self = super().__new__(cls, text)
         self.listed = listed
         return self

@@ -12,8 +12,8 @@ NAMES_MAX = 8  # failing tests that are kept by name
 
 _NAMED_FAILURE = re.compile(
     r"^(?:FAILED|ERROR) (\S+::\S+|\S+\.py)|^--- FAIL: (\S+)|^not ok \d+ - (.+?)(?: #.*)?$"
-    r"|^\s*[✖✗×] (.+?)(?: \([\d.]+ ?m?s\))?$"
-    r"|^test (\S+) \.\.\. FAILED|^FAIL:? (\S+)|^\s*● (.+)$",
+    r"|^[ \t]*[✖✗\u00d7] (.+?)(?: \([\d.]+ ?m?s\))?$"
+    r"|^test (\S+) \.\.\. FAILED|^FAIL:? (\S+)|^[ \t]*● (.+)$",
     re.M,
 )
 _COUNTED_FAILURE = re.compile(
@@ -23,13 +23,13 @@ _COUNTED_FAILURE = re.compile(
     re.M,
 )
 _ERROR_LINE = re.compile(
-    r"^\s*(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit|Panic|Failure)\b(?:\[\w+\]"
+    r"^[ \t]*(?:E[ \t]+)?((?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit|Panic|Failure)\b(?:\[\w+\]"
     r"| \[\w+\])?:? ?.*)$"
-    r"|^\s*(error(?:\[E\d+\])?: .+)$|^(.+?: (?:fatal )?error:? .+)$|^(.+\berror TS\d+: .+)$"
+    r"|^[ \t]*(error(?:\[E\d+\])?: .+)$|^(.+?: (?:fatal )?error:? .+)$|^(.+\berror TS\d+: .+)$"
     r"|^(npm ERR! .+)$|^(panic: .+)$"
     r"|^(fatal: .+)$|^(.*(?:command not found|No such file or directory|Permission denied"
     r"|Segmentation fault|Killed|out of memory).*)$"
-    r"|^(\S+ .*\bpanicked at .+)$|^(ERR!.+)$|^\s*(Error: .+)$",
+    r"|^(\S+ .*\bpanicked at .+)$|^(ERR!.+)$|^[ \t]*(Error: .+)$",
     re.M,
 )
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\)", re.M)
@@ -38,12 +38,12 @@ _PASSED = re.compile(
     r"|^(Tests?: +.*\d+ passed.*)$"
     r"|^(Success: no issues found.*)$|^(All checks passed!?)$|^(OK(?: \(.*\))?)$|^(BUILD SUCCESS\w*)"
     r"|^(.*\b0 problems\b.*)$"
-    r"|^(0 issues\.?)$|^(\d+ tests? (?:passed|completed|OK).*)$|^(\s*\d+ passing\b.*)$|^(\s*Finished .*)$",
+    r"|^(0 issues\.?)$|^(\d+ tests? (?:passed|completed|OK).*)$|^([ \t]*\d+ passing\b.*)$|^([ \t]*Finished .*)$",
     re.M,
 )
 _REPORTED = re.compile(
-    r"^Traceback \(most recent call last\)|^\s*(?:E\s+)?(?:\w+\.)*\w+(?:Error|Exception)\b.*:|^FAILED "
-    r"|^--- FAIL|^\s*[✖✗] |^npm ERR!|^panic: "
+    r"^Traceback \(most recent call last\)|^[ \t]*(?:E[ \t]+)?(?:\w+\.)*\w+(?:Error|Exception)\b.*:|^FAILED "
+    r"|^--- FAIL|^[ \t]*[✖✗] |^npm ERR!|^panic: "
     r"|\berror(?:\[E\d+\]| TS\d+):|^error: |^Error: |^fatal: |\bBUILD FAIL|^Caused by: |^ERROR ",
     re.M,
 )
@@ -72,11 +72,9 @@ def verdict(text: str, failed: bool | None) -> Verdict:
     ]
     if failed or names or _COUNTED_FAILURE.search(text) or _TRACEBACK.search(text) or _compiles_not(text):
         return Verdict(failed=True, line=_telling(text, names), names=names)
-    found = None
-    for found in _PASSED.finditer(text):
-        pass
-    line = next(filter(None, found.groups()), "").strip()[:LINE_MAX] if found else ""
-    return Verdict(passed=found is not None or failed is False, line=line)
+    passed = list(_PASSED.finditer(text))
+    line = next(filter(None, passed[-1].groups()), "").strip()[:LINE_MAX] if passed else ""
+    return Verdict(passed=bool(passed) or failed is False, line=line)
 
 
 def reported(text: str) -> str:

@@ -127,7 +127,7 @@ def _after_tool(summary: Summary, message: Message) -> Summary:
 
 
 def _answered(summary: Summary, message: Message) -> tuple[Call, tuple[Call, ...]]:
-    """Return the call that a tool's message answers, and those that still wait; the message may bring its call along."""
+    """Return the call that a tool's message answers, and those that still wait; it may bring its call along."""
     own = message.calls[0] if message.calls else Call(message.tool)
     if own.command or own.files:
         return own, summary.calls

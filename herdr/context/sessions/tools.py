@@ -33,7 +33,8 @@ _PLAIN_FILE = re.compile(r"(?:^|/)(?:Dockerfile|Makefile|Cargo\.toml|go\.mod|Gem
 # What changes nothing about what a command is: where it runs, how long it may, where its output goes.
 _WRAPPING = re.compile(r"^(?:cd \S+|set -\w+|export \S+|source \S+|\. \S+|true|sleep \S+|echo .*)$")
 _PREFIX = re.compile(
-    r"^(?:do +|then +|else +|[({] *|\w+=\S* +|sudo +|time +|timeout +(?:-\S+ +)*\S+ +|nice +(?:-n +\S+ +)?|env +|npx +|uv run +|poetry run +)+"
+    r"^(?:do +|then +|else +|[({] *|\w+=\S* +|sudo +|time +|timeout +(?:-\S+ +)*\S+ +|nice +(?:-n +\S+ +)?"
+    r"|env +|npx +|uv run +|poetry run +)+"
 )
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _PARTS = re.compile(r"\s*(?:&&|\|\||;|\n|\|(?!\|))\s*")

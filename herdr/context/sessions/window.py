@@ -1,8 +1,8 @@
 """Pure: the view of a session that fits a budget of tokens: its summary, and the newest messages.
 
-Counting may be somebody else's work and take its time, so a window is made in two steps: `pieces` and `texts` say what
-is to be counted, `choose` takes the counts and makes the window. The same input gives the same bytes, and what changes
-from turn to turn stands at the end, so that a model's cache of the prompt keeps the rest.
+Counting may be somebody else's work and take its time, so a window is made in two steps: `pieces` and `texts` say
+what is to be counted, `choose` takes the counts and makes the window. The same input gives the same bytes, and what
+changes from turn to turn stands at the end, so that a model's cache of the prompt keeps the rest.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -185,7 +185,7 @@ class _Chooser:
         self.limit = limit
 
     def take_messages(self) -> None:
-        """Take messages from the newest on; none may take more than half of what is left, as long as it can be cut."""
+        """Take messages from the newest on; none takes more than half of what is left, as long as it can be cut."""
         for piece in reversed(self.of["message"]):
             limit = self.limit
             self.limit = self.used + (limit - self.used) // 2
@@ -214,14 +214,7 @@ def _window(summary: Summary, newest: Sequence[Message], chosen: _Chooser) -> Wi
         outcomes=tuple(summary.outcomes[place] for place in taken["outcome"]),
         errors=tuple(summary.errors[place] for place in taken["error"]),
         newest=tuple(_shown(newest[place], _form(chosen, "message", place)) for place in taken["message"]),
-        more=More(
-            missing["decision"],
-            missing["file"],
-            missing["question"],
-            missing["outcome"],
-            missing["error"],
-            missing["message"],
-        ),  # fmt: skip
+        more=More(**{f"{kind}s": count for kind, count in missing.items()}),
     )
 
 

@@ -8,8 +8,19 @@ from herdr.context.graph.languages.registry import LANGUAGES
 NO_SYMBOLS_OF_THEIR_OWN = {"go.mod", "cargo", "package.json", "tsx"}
 """Manifests stand in their languages' fixtures, and so does TSX."""
 
-EXACT_RECALL = {}
-"""Share of the calls that a reader can tell of which the graph can, too; the rest needs types of variables."""
+EXACT_RECALL = {
+    "cpp": 0.66,
+    "csharp": 0.70,
+    "go": 0.78,
+    "java": 0.81,
+    "javascript": 0.81,
+    "php": 0.74,
+    "python": 0.78,
+    "ruby": 0.74,
+    "rust": 0.88,
+    "typescript": 0.70,
+}
+"""Of the calls that a reader can tell, the share that the graph can, too; the rest needs the types of variables."""
 
 
 def test_every_language_has_a_fixture() -> None:
@@ -25,7 +36,7 @@ def test_accuracy(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = [*found.symbols.differences, *found.imports.differences, *found.calls.differences]
     assert not wrong, "\n".join(wrong)
     assert found.exact.precision == 1.0, "what is said to be exact must be"
-    assert found.exact.recall >= EXACT_RECALL.get(language, 1.0)
+    assert found.exact.recall >= EXACT_RECALL.get(language, 1.0), "\n".join(found.exact.differences)
 
 
 def test_a_score_counts_each_thing_once() -> None:

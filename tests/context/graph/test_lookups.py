@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from herdr.context.graph import lookups
 from herdr.context.graph.lookups import (
-    LOOKS_MAX,
     callees,
     callers,
     calling_files,
@@ -177,11 +176,16 @@ def test_callers_beyond_the_limit_are_counted_and_the_sure_ones_come_first(shop:
     assert [c.resolution for c in found.callers] == ["exact", "exact"]
 
 
-def test_files_beyond_the_bound_of_one_question_are_counted() -> None:
-    many = {f"m{n:04}.py": "from a import f\nf()\n" for n in range(LOOKS_MAX + 5)}
-    found = callers(MemoryProject({**many, "a.py": "def f(): pass\n"}), "f")
-    assert found is not None
-    assert (len(found.callers), found.more) == (100, LOOKS_MAX + 5 - 100)
+def test_files_beyond_the_bound_of_one_question_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "LOOKS_MAX", 10)
+    many = {f"m{n:02}.py": "from a import f\nf()\n" for n in range(15)}
+    project = MemoryProject({**many, "a.py": "def f(): pass\n"})
+    calling = callers(project, "f")
+    assert calling is not None and (len(calling.callers), calling.more) == (10, 5)
+    importing = dependents(project, "a.py")
+    assert importing is not None and (len(importing.dependents), importing.more) == (10, 5)
+    found = find_symbols(project, path="m*.py")
+    assert (len(found.symbols), found.more) == (0, 5)
 
 
 def test_ruby_makes_objects_by_new() -> None:

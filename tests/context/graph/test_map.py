@@ -2,10 +2,12 @@
 
 from random import Random
 
+import pytest
 from context.graph.memory_project import MemoryProject
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import herdr.context.graph.map as map_
 from herdr.context.graph.map import KEPT, Piece, fit, pieces, render
 from herdr.context.graph.rank import focused, ranks
 
@@ -83,7 +85,26 @@ def test_a_name_that_a_file_defines_several_times_shares_its_worth() -> None:
     assert by_id["a.py::A.pay"] == by_id["a.py::B.pay"] == ranking.symbols["a.py", "pay"] / 2
 
 
-def test_what_a_focus_offers_is_in_the_map() -> None:
+def test_what_is_within_a_function_is_not_in_the_map() -> None:
+    project = MemoryProject(
+        {
+            "a.js": "export function pay() { function settle() {} }\n",
+            "b.py": "def pay_all():\n    def settle_all(): pass\n",
+            "c.js": "x.settle()\n",
+            "d.py": "x.settle_all()\n",
+        }
+    )
+    assert ids(pieces(project, ranks(project))) == {"a.js::pay", "b.py::pay_all"}
+
+
+def test_what_a_focus_offers_is_in_the_map_however_low_its_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = MemoryProject(SHOP)
+    monkeypatch.setattr(map_, "UNCALLED_FILES_MAX", 0)
+    assert "app/main.py::run" not in ids(pieces(project, ranks(project)))
+    assert "app/main.py::run" in ids(pieces(project, ranks(project), frozenset({"app/main.py"})))
+
+
+def test_what_a_focus_offers_is_among_the_first_of_the_map() -> None:
     files = {
         **SHOP,
         **{f"m{n}.py": "import calculate_total\n" for n in range(30)},

@@ -8,7 +8,18 @@ from context.graph.memory_project import MemoryProject
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from herdr.context.graph.rank import DAMPING, focused, page_rank, ranks, weight_of
+from herdr.context.graph.project import Pair
+from herdr.context.graph.rank import (
+    DAMPING,
+    ELSEWHERE,
+    FROM_FOCUS,
+    OWN,
+    focused,
+    page_rank,
+    ranks,
+    references,
+    weight_of,
+)
 
 SHOP = {
     "price.py": "def calculate_total(): pass\ndef parse(): pass\n",
@@ -74,9 +85,15 @@ def test_a_name_that_the_caller_defines_itself_is_most_likely_its_own() -> None:
         "main.py": "def run(x): x.pay()\n",
         "other.py": "def go(x): x.pay()\n",
     }
-    theirs = ranks(MemoryProject(files)).symbols["a.py", "pay"]
+    assert shares(files, "main.py") == {("a.py", "pay"): 1 / (1 + ELSEWHERE)}
     own = {**files, "main.py": "class A:\n    def pay(self): pass\ndef run(x): x.pay()\n"}
-    assert ranks(MemoryProject(own)).symbols["a.py", "pay"] < theirs
+    assert shares(own, "main.py") == {("a.py", "pay"): 1 / (1 + ELSEWHERE + OWN)}
+
+
+def shares(files: dict[str, str], source: str) -> dict[tuple[str, str], float]:
+    known = references(MemoryProject(files))
+    calls = known.calls[list(known.paths).index(source)]
+    return {(known.paths[to], name): share for to, name, share in calls}
 
 
 def test_other_languages_definitions_are_not_meant() -> None:
@@ -95,6 +112,8 @@ def test_a_focus_draws_the_ranks_to_what_it_calls() -> None:
     near = focused(whole, project, ["till.py"])
     assert near.symbols["money.py", "count_coins"] > near.symbols["price.py", "calculate_total"]
     assert near.files["money.py"] > whole.files["money.py"]
+    share = shares(files, "till.py")["money.py", "count_coins"]
+    assert isclose(near.symbols["money.py", "count_coins"], FROM_FOCUS * near.files["till.py"] * share)
     assert isclose(sum(near.files.values()), 1.0, rel_tol=1e-9)
 
 
@@ -123,6 +142,13 @@ def test_a_focus_on_nothing_changes_nothing(focus: list[str]) -> None:
     assert focused(whole, project, focus, ["gone"]) is whole
 
 
+class Backwards(MemoryProject):
+    """Tells who calls whom in another order, as a store may."""
+
+    def pairs(self, definers_max: int) -> list[Pair]:
+        return list(super().pairs(definers_max))[::-1]
+
+
 names = st.sampled_from(["fetch_rows", "run", "_hide", "save", "calculateTotal"])
 sources = st.lists(
     st.one_of(
@@ -139,7 +165,7 @@ def test_equal_graphs_have_equal_ranks_to_the_last_bit(contents: list[str], rand
     files = {f"m{n}.py": source for n, source in enumerate(contents)}
     shuffled = list(files.items())
     random.shuffle(shuffled)
-    grown = MemoryProject({"gone.py": "def run(): save()\n", "m0.py": "def save(): pass\n"})
+    grown = Backwards({"gone.py": "def run(): save()\n", "m0.py": "def save(): pass\n"})
     for path, source in shuffled:
         grown.write(path, source)
     grown.remove("gone.py")

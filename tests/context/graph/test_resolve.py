@@ -5,6 +5,7 @@ from context.graph.memory_project import MemoryProject
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from herdr.context.graph.modules import FILES_MAX, Modules
 from herdr.context.graph.outline import Import
 from herdr.context.graph.resolve import TARGETS_MAX, Resolver, resolve_call, resolve_import, symbol_id
 
@@ -246,6 +247,36 @@ def test_a_method_of_a_base_from_outside_may_hide_a_function() -> None:
     assert meaning(source, "save", "cart.cpp").startswith("name ")
     source = "class Outer {};\nvoid store() {}\nclass Cart : public Outer { void f() { store(); } };\n"
     assert meaning(source, "store", "cart.cpp") == "exact cart.cpp::store"
+
+
+def test_a_class_may_be_opened_in_several_files() -> None:
+    parts = {
+        "cart.rb": "class Cart\n  def add; end\nend\n",
+        "more.rb": "class Cart\n  def self.all; end\nend\n",
+    }
+    source = "require_relative 'cart'\nrequire_relative 'more'\nCart.all()\n"
+    assert meaning(source, "Cart.all", "main.rb", **parts) == "exact more.rb::Cart.all"
+
+
+def test_a_call_of_a_constructor_is_one_of_its_class() -> None:
+    source = "<?php class A { function __construct() {} }\n"
+    source += "class B extends A { function f() { parent::__construct(); } }\n"
+    assert meaning(source, "parent.__construct", "main.php") == "exact main.php::A"
+
+
+def test_a_module_may_be_what_it_gives_by_default() -> None:
+    module = {"cart.js": "class Cart { static make() {} }\nmodule.exports = Cart;\n"}
+    source = "const Basket = require('./cart');\nnew Basket();\nBasket.make();\nBasket.gone();\n"
+    assert meaning(source, "Basket", "main.js", **module) == "exact cart.js::Cart"
+    assert meaning(source, "Basket.make", "main.js", **module) == "exact cart.js::Cart.make"
+    assert meaning(source, "Basket.gone", "main.js", **module) == "external"
+
+
+def test_a_name_that_is_all_over_the_place_tells_nothing() -> None:
+    files = {f"m{n}.py": "def f(): pass\n" for n in range(FILES_MAX)}
+    assert len(list(Modules(MemoryProject(files)).definers("python", "f"))) == FILES_MAX
+    files["one_more.py"] = "def f(): pass\n"
+    assert list(Modules(MemoryProject(files)).definers("python", "f")) == []
 
 
 def test_imports_lead_to_files_or_out() -> None:

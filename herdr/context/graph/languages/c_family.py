@@ -55,6 +55,7 @@ COMMON_QUERY = f"""
 (preproc_include) @import
 """
 
+SPECIFIERS_MAX = 12  # words at a declaration's beginning; its list of names may have thousands
 _CLIMB_MAX = 64  # conditions around one declaration; each step up costs a search from the root
 _DECLARING = frozenset({"declaration", "field_declaration", "type_definition"})
 _AROUND_DECLARATIONS = frozenset({"declaration", "template_declaration", "linkage_specification"})
@@ -139,7 +140,9 @@ def _is_constant(node: Node) -> bool:
 def specifiers(node: Node | None) -> set[str]:
     """Return the words before a declaration's type and name: `static`, `inline`, `const`."""
     kinds = ("storage_class_specifier", "type_qualifier")
-    return {text_of(part) for part in (node.children if node else ()) if part.type in kinds}
+    count = min(node.child_count, SPECIFIERS_MAX) if node else 0
+    first = (node.child(n) for n in range(count)) if node else ()
+    return {text_of(part) for part in first if part is not None and part.type in kinds}
 
 
 def is_internal(node: Node) -> bool:

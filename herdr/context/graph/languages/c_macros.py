@@ -57,9 +57,6 @@ _KERNEL = re.compile(
 _LONG_DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE
 )  # fmt: skip
-_COMMENT = re.compile(rb"/\*.{0,4000}?\*/", re.DOTALL)
-"""A comment would end a `#define` of several lines."""
-
 _LINKAGE = re.compile(
     rb"(#[ \t]*if[^\n]{0,200}__cplusplus[^\n]{0,200}\n\s*)"
     rb"(extern[ \t]*\"C\"[ \t\n]*\{(?=[^\n]{0,200}\n\s*#[ \t]*(?:endif|else))|\}(?=[ \t]*(?:\n|/|;)))"
@@ -81,7 +78,7 @@ def without_macros(source: bytes) -> bytes:
     """Return the source with the macros blanked that would make its grammar lose its way."""
     source = _BEFORE_TAG.sub(lambda m: m[1] + _blank(m[2]), source)
     source = _LINKAGE.sub(lambda m: m[1] + _blank(m[2]), source)
-    source = _LONG_DEFINE.sub(lambda m: _COMMENT.sub(lambda c: b" " * len(c[0]), m[0]), source)
+    source = _LONG_DEFINE.sub(_without_comments, source)
     source = _ALONE.sub(lambda m: _blank(m[0]), source)
     source = _LAST.sub(lambda m: m[0][: -len(m[1])] + _blank(m[1]), source)
     source = _BEHIND.sub(lambda m: _blank(m[0]), source)
@@ -91,6 +88,16 @@ def without_macros(source: bytes) -> bytes:
 
 def _blank(text: bytes) -> bytes:
     return re.sub(rb"[^\s]", b" ", text)
+
+
+def _without_comments(define: re.Match[bytes]) -> bytes:
+    """Blank the comments in a macro's body, which would end a `#define` of several lines."""
+    text = define[0]
+    start = text.find(b"/*")
+    while start >= 0 and (end := text.find(b"*/", start + 2)) >= 0:
+        text = text[:start] + b" " * (end + 2 - start) + text[end + 2 :]
+        start = text.find(b"/*", end)
+    return text
 
 
 def _plain_head(head: re.Match[bytes]) -> bytes:

@@ -147,8 +147,10 @@ def refine(kind: Kind, node: Node) -> Kind | None:
 
 def _held(kind: Kind, node: Node) -> Kind | None:
     value = plain(node.child_by_field_name("value"))
-    if kind != "variable" or value is None:
+    if kind != "variable":
         return kind
+    if value is None:
+        return _word(node)
     if value.type in FUNCTIONS or value.type == "class" or loaded_module(node):
         return None
     if value.type == "object" and any(_is_function(part) for part in value.named_children):

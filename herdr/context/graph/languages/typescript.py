@@ -19,7 +19,9 @@ QUERY = (
 (enum_declaration name: (_) @name) @definition.enum
 (enum_body name: (property_identifier) @name @definition.constant)
 (enum_body (enum_assignment name: (property_identifier) @name) @definition.constant)
-(internal_module name: (_) @name) @definition.namespace
+(internal_module name: (identifier) @name) @definition.namespace
+(internal_module name: (nested_identifier object: (identifier) @name)) @definition.namespace
+(internal_module name: (nested_identifier property: (property_identifier) @name)) @definition.namespace
 (module name: (string (string_fragment) @name)) @definition.module
 (module name: (identifier) @name) @definition.module
 
