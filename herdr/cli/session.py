@@ -17,7 +17,7 @@ examples:
   herdr session messages fix-cart --limit 20
   herdr session delete fix-cart
 """
-TOKENS_DEFAULT, TOKENS_MIN, TOKENS_MAX = 2048, 64, 1_000_000  # as the gateway has them
+TOKENS_MIN, TOKENS_MAX = 64, 1_000_000  # as the gateway has them
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1000
 SAID_MAX = 2000  # characters of one message; --json has all
 _SESSIONS = ("session", "workspace", "messages", "updated", "sources")
@@ -43,9 +43,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     show.add_argument(
         "--tokens",
         type=whole(TOKENS_MIN, TOKENS_MAX),
-        default=TOKENS_DEFAULT,
         metavar="N",
-        help=f"at most so many (default {TOKENS_DEFAULT})",
+        help="at most so many (default: as the gateway is set, 2048)",
     )
     listing = parts.add_parser(
         "list", help="the sessions", epilog="example: herdr session list --workspace shop"

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import pytest
 from command_line import Cli
@@ -53,8 +55,26 @@ def test_artifacts(herdr: Cli, tmp_path: Path) -> None:
     assert refused.returncode == 1 and "larger than" in refused.stderr
 
 
+def say(herdr: Cli, session: str, **message: object) -> None:
+    body = json.dumps({"role": "user", "workspace": "work", **message}).encode()
+    address = f"{herdr.url}/v1/sessions/{quote(session)}/messages"
+    with urlopen(Request(address, body, {"Content-Type": "application/json"})) as answer:
+        assert answer.status == 201
+
+
 def test_sessions(herdr: Cli) -> None:
     assert herdr("session", "show", "none").returncode == 1
+    say(herdr, "fix cart", content="Prices are Decimal from now on, because floats round.")
+    say(herdr, "fix cart", content="Go on.")
+    shown = herdr("session", "show", "fix cart", "--tokens", "500")
+    assert shown.returncode == 0 and "Decimal" in shown.stdout and "2 messages" in shown.stderr
+    listed = herdr("session", "list").stdout.splitlines()
+    assert listed[1].split()[:4] == ["fix", "cart", "work", "2"]
+    said = herdr("session", "messages", "fix cart", "--limit", "1")
+    assert "Prices are Decimal from now on" in said.stdout.splitlines()[1]
+    after = said.stderr.split()[-1]
+    assert herdr("session", "messages", "fix cart", "--after", after).stdout.endswith("Go on.\n")
+    assert herdr("session", "delete", "fix cart").returncode == 0
     assert "there are no sessions" in herdr("session", "list").stderr
 
 

@@ -30,7 +30,14 @@ def test_cells(value: object, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, "-"), (0, "0 bytes"), (1, "1 byte"), (1023, "1,023 bytes"), (1536, "1.5 KiB"), (3 * 2**40, "3072.0 GiB")],
+    [
+        (None, "-"),
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (1023, "1,023 bytes"),
+        (1536, "1.5 KiB"),
+        (3 * 2**40, "3072.0 GiB"),
+    ],
 )
 def test_sizes(value: object, shown: str) -> None:
     assert size(value) == shown

@@ -54,7 +54,9 @@ def equals_fresh(gateway: GatewayProcess, tree: Path, tmp_path: Path) -> None:
         found = graph(gateway)
         for count in ("files", "parsed", "symbols", "calls", "imports", "languages", "skipped"):
             assert found[count] == wanted[count], count
-        assert ask(gateway, "callers", symbol="f", limit=1000) == ask(other, "callers", symbol="f", limit=1000)
+        assert ask(gateway, "callers", symbol="f", limit=1000) == ask(
+            other, "callers", symbol="f", limit=1000
+        )
 
 
 def branch_switch(gateway: GatewayProcess, tree: Path, count: int) -> None:

@@ -30,7 +30,8 @@ REPLY_WORDS = 7  # a longer answer answers nothing by being short
 ITEM_WORDS, ITEM_HAN = 3, 5  # words or Chinese characters of an item in a list of requests
 NAME_WORDS = 3  # of the name of a way
 REPLY_HAN = 14  # the same in Chinese characters
-REPLY_WORDS_MOST = 16  # so long an answer may be that shares two words with the choices it was given
+REPLY_WORDS_MOST, REPLY_HAN_MOST = 25, 40  # a longer sentence is a story
+FRAGMENT_WORDS = 16  # of a detail without a verb
 OWN_WORDS = 2  # words that mean something; with fewer an assistant has named no choice
 REASON_AFTER = 12  # characters (6 in Chinese) that stand before a reason, or the decision would be nothing
 
@@ -125,10 +126,12 @@ def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
             short = place < REPLY_SENTENCES and _is_short(sentence)
             yield _with_reason(_parted(sentence), said, place, _about(sentence, asked) if short else "")
             taken = True
-        elif place < REPLY_SENTENCES and _answers(sentence, asked, first=place == 0):
+        elif _answers(sentence, asked) if place < REPLY_SENTENCES else False:
             more = any(_lays_down(other) for other in said[place + 1 :] if not other.asks)
-            if not (more and wording.NO.search(sentence)) and not taken:
-                yield _with_reason(Found(_cut(sentence, TEXT_MAX)), said, place, _about(sentence, asked))
+            if not (more and wording.NO.search(sentence)):
+                yield _with_reason(_parted(sentence), said, place, _about(sentence, asked))
+        elif _is_explained(sentence):
+            yield _parted(sentence)
 
 
 def _choosing(found: Found, options: tuple[str, ...]) -> Found:
@@ -151,24 +154,43 @@ def _lays_down(sentence: Sentence) -> bool:
     return not wording.USER_STEP.search(bare) or wording.STRONG_RULE.search(bare) is not None
 
 
-def _answers(sentence: Sentence, asked: Sequence[str], *, first: bool) -> bool:
-    """Say whether a sentence chooses among what was asked; a fact that was asked for is no decision."""
+def _answers(sentence: Sentence, asked: Sequence[str]) -> bool:
+    """Say whether a sentence near the start of a reply answers what was asked or proposed.
+
+    Whatever it says is taken for an answer unless it puts the matter off, is a step, or tells what was seen.
+    """
     if not asked or sentence.endswith((":", "：")) or wording.DEFERRED.search(sentence):
         return False
     if wording.DO_IT.search(sentence):
         return True
-    choices = [line for line in asked if wording.PROPOSED.search(line)]
-    head = Sentence(_CLAUSE.split(sentence, maxsplit=1)[0])
-    mine = words(head)
-    if len(head.split()) <= NAME_WORDS and not is_chinese(head):  # a name alone
-        if mine and first and any(map(wording.WHICH.search, choices)):
-            return True
-        choices = choices and list(asked)
-    if _is_short(head):
-        told = (wording.YES.search(head), wording.NO.search(head), wording.PICK.search(f"{head}."))
-        return bool(choices) and (any(told) or any(mine & words(line) for line in choices))
-    return len(head.split()) <= REPLY_WORDS_MOST and any(
-        len(mine & words(line)) >= (1 if wording.EITHER.search(line) else 2) for line in choices
+    if not any(map(_is_choice, asked)):
+        return False
+    told = (wording.YES, wording.NO, wording.PICK)
+    if any(table.search(sentence) for table in told) and _is_short(
+        Sentence(_CLAUSE.split(sentence, maxsplit=1)[0])
+    ):
+        return True
+    bare = _bare(sentence)
+    if wording.USER_STEP.search(bare) or wording.REPORT.search(bare) or not words(sentence):
+        return False
+    return (
+        len(sentence) <= REPLY_HAN_MOST if is_chinese(sentence) else len(sentence.split()) <= REPLY_WORDS_MOST
+    )
+
+
+def _is_choice(line: str) -> bool:
+    return line.endswith(("?", "？")) or wording.PROPOSED.search(line) is not None
+
+
+def _is_explained(sentence: Sentence) -> bool:
+    """Say whether a sentence lays something down without a verb and says why: `host from env, we have it there`."""
+    found = _parted(sentence)
+    head = Sentence(found.text)
+    return (
+        bool(found.reason)
+        and _is_fragment(head)
+        and len(words(head)) >= OWN_WORDS
+        and not wording.REPORT.search(head)
     )
 
 
@@ -184,7 +206,7 @@ def _about(answer: Sentence, asked: Sequence[str]) -> str:
     Empty if it fits none: only a yes, a no, a choice by its place, or a word to go on may mean what it does not name.
     """
     mine = words(answer)
-    choices = [line for line in asked if wording.PROPOSED.search(line)]
+    choices = [line for line in asked if _is_choice(line)]
     telling = [line for line in choices if not wording.VAGUE_ASK.search(line)] or choices
     if wording.DO_IT.search(answer):
         telling = telling or list(asked)

@@ -111,6 +111,7 @@ _IDLE = frozenset(
     want need make makes made keep get gets got put set yes okay please i'd i'll i'm we'll we'd we're don't doesn't
     isn't won't can't about after before again because since instead rather over under out off per via same other
     like good fine thing things way still yet already first last next never always don doesn isn won didn let
+    hmm hmmm mmm uhh meanwhile anyway
     """.split()  # noqa: SIM905 - a table of words reads better as a text
 )
 _IDLE_HAN = frozenset(

@@ -48,7 +48,10 @@ def _is_over(
     statements = [sentence for sentence in said if not sentence.asks]
     about = words(question.text)
     shared = max((len(words(s) & about) for s in statements if not wording.DEFERRED.search(s)), default=0)
-    deferred = any(wording.DEFERRED.search(sentence) for sentence in statements)
+    deferred = any(
+        wording.DEFERRED.search(sentence) and (place == 0 or words(sentence) & about)
+        for place, sentence in enumerate(statements)
+    )
     if message.role == "assistant":
         return not message.calls and not deferred and _is_answer(statements, shared > 0)
     if (

@@ -105,6 +105,22 @@ USER_STEP = _table(
 )
 """Steps and small talk of users; a rule in the same sentence still counts, if it is a strong one."""
 
+REPORT = _table(
+    r"^(?:h+m+,? |oh,? |ok,? |so,? |well,? )?(?:it|this|that|there|they|he|she|customers?|users?"
+    r"|somebody|someone|nothing|everything)\b"
+    r"(?! (?:should|must|has to|needs to|would be))",
+    r"\bi (?:just |also |still )?(?:got|get|ran|tried|did|saw|see|had|was|am|pushed|deployed|changed"
+    r"|looked|checked|made|found|fixed"
+    r"|think|thought|inherited|wrote|asked)\b",
+    r"^(?:h+m+,? |ok,? |just )?(?:deployed|pushed|tried|ran|done|merged|updated|checked|tested"
+    r"|restarted|installed)\b",
+    r"\b(?:crash(?:es|ed)?|fail(?:s|ed|ing|ure)?|broken|complain\w*|went|happens?|happened|still|again"
+    r"|reported|printed|shows?)\b",
+    r"\w(?:Error|Exception)\b|\b[45]\d\ds?\b",
+    r"报错|挂了|失败|不行|出现|跑了|删了|试了|发现|反馈|线上|已经|压测|部署到|投诉过|炸了|结果",
+)
+"""What somebody has seen or done; no rule for what is to come."""
+
 STRONG_RULE = _table(
     r"\bmust\b|\bnever\b|\balways\b|\bdon't (?:touch|change|use|push|add|import|break|remove|delete)\b"
     r"|\binstead of\b",
@@ -167,11 +183,13 @@ LABEL = re.compile(
 
 DEFERRED = _table(
     r"\b(?:no idea|don't know|not sure|have to (?:check|ask|think)|will (?:check|ask|tell|think"
-    r"|get back)|let me (?:check|ask|think)"
-    r"|i'll (?:check|ask|think|tell|see|look|get back|let you know)|need to (?:check|ask)|good question"
+    r"|get back)|let me (?:check|ask|think|look|see)"
+    r"|i'll (?:check|ask|think|tell|see|look|get back|let you know)|(?:need|have) to (?:check|ask|look"
+    r"|find)|good question"
     r"|it depends|^(?:\w+ ){0,3}(?:later|tomorrow)(?=[.!]?$)|we'll see"
     r"|can't (?:tell|say) (?:from here|yet)|unclear)(?!\w)",
-    r"不知道|不确定|不清楚|问一?下|问问|去问|确认一?下|等.{0,6}(?:回复|确认|答复)|再说|再看|待定|还没定"
+    r"不知道|不确定|不清楚|问一?下|问问|去问|确认一?下|等.{0,6}(?:回复|确认|答复)|再(?:说|看|弄|做|定|议)"
+    r"|下周|改天|先沟通|待定|还没定"
     r"|回头|之后再|看不出",
 )
 """An answer that is none."""
@@ -183,10 +201,13 @@ PROPOSED = _table(
     r"|happy)\b|\bwhat do you think\b",
     r"\bi(?:'d| would)\b|\bi (?:suggest|propose|recommend)\b|\bmy (?:suggestion|recommendation"
     r"|preference|proposal)\b|\bok with you\b",
+    r"\b(?:two|three|four|several|some|other) (?:\w+ )?(?:ways|options|choices|possibilities|approaches"
+    r"|schools|things)\b"
+    r"|\beither\b.*\bor\b",
     r"\bwhat should\b|\bis it intended\b|\b(?:alternative|option)s?\b|\bor\b.*\?"
     r"|\bthe simpler approach\b|\bwe could\b",
     r"要不要|是否|建议|推荐|倾向|哪种|哪个|可以考虑|我打算|怎么样|可以吗|行吗|好吗|需要我|还是.*？"
-    r"|您觉得|你觉得|决定用|要做吗|办法",
+    r"|您觉得|你觉得|决定用|要做吗|办法|也可以|或者|[两二三四几]种",
 )
 """How something is laid before the user."""
 
@@ -226,11 +247,11 @@ OWN_COMMITMENT = _table(
     r"\b(?:i'll|i will|i'm|i am|we'll|we will|i've|i have|i made|i kept|i used|i left)\b|^(?:making"
     r"|keeping|using|leaving)\b",
     r"^so the\b.*\b(?:instead of|rather than)\b",
-    r"我(?:会|将|打算|改成|改为|用了|把|就|不)|(?:^|，|：)(?:用|改用|不用|改成|改为|只|把|在)|，不",
+    r"我(?:会|将|打算|改成|改为|用了|把|就|不)|(?:^|，|：)(?:用|改用|不用|改成|改为|只(?!要)|把|在)|，不",
 )
 OWN_DESIGN = _table(
     rf"\b(?:i'll|i will|we'll) (?!{_STEP})(?:\S+ ){{1,6}}(?:by hand|using|without|via|as an?|in its own"
-    r"|on top of)\b|我打算",
+    r"|on top of)\b|我打算|我(?:把|将)(?!.*(?:跑|看|查))",
     r"\b(?:i'll|i will|i'm|i am|we'll) (?:also |just |now |then |therefore |simply )*(?:throttl|treat"
     r"|limit|pin|mark|cap|refus|default"
     r"|invert|ignor|skip|keep|us(?:e|ing)\b|stor|"
@@ -259,7 +280,8 @@ OWN_HEAD = re.compile(
 REASON = re.compile(
     r"[,;:(.]? *\b(?:because|since (?=i|we|it|the|they|that|you|there|not|\w+ )|so that|otherwise"
     r"|as (?=we |it's|it is|they |the ))\b"
-    r"|, (?=we already|people |it's |they |that's |our )|[，,；]?(?=因为|由于|否则|不然|以免|免得|避免"
+    r"|, (?=we (?:already|have) |people |it's |they |that's |our )|[，,；]?(?=因为|由于|否则|不然|以免"
+    r"|免得|避免"
     r"|这样|我们有|我们已|太|很多|万一|方便)",
     re.I,
 )
@@ -285,7 +307,7 @@ FIXED_SAID = _table(
     r"|\bthat (?:did it|fixed it|works|helped)\b",
     r"\b(?:a )?(?:different|another|new) (?:one|error)\b|\b(?:it|everything|all) (?:works|is (?:green"
     r"|fine))\b|\bmy (?:mistake|fault|bad)\b",
-    r"好了|可以了|没问题了|解决了|通过了|正常了|不报错了|换了个错|另一个(?:错|报错)|不是同一个",
+    r"好了|(?:^|，)过了|可以了|没问题了|解决了|通过了|正常了|不报错了|换了个错|另一个(?:错|报错)|不是同一个",
 )
 """A user's word that what was reported is over."""
 

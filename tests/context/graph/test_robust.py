@@ -38,7 +38,7 @@ def check(outline: Outline) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.binary(max_size=200) | SOUP)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_bytes_have_an_outline(name: str, source: bytes) -> None:
     check(READERS[name].read(source))
 
@@ -49,6 +49,6 @@ def test_half_a_file_has_an_outline(path: Path) -> None:
     assert language is not None
     reader = READERS[language.name]
     check(reader.read(source))
-    for end in range(0, len(source), max(1, len(source) // 150)):
+    for end in range(0, len(source), max(1, len(source) // 25)):
         check(reader.read(source[:end]))
         check(reader.read(source[:end] + source[end + 7 :]))

@@ -92,12 +92,12 @@ def _blank(text: bytes) -> bytes:
 
 def _without_comments(define: re.Match[bytes]) -> bytes:
     """Blank the comments in a macro's body, which would end a `#define` of several lines."""
-    text = define[0]
+    text = bytearray(define[0])
     start = text.find(b"/*")
     while start >= 0 and (end := text.find(b"*/", start + 2)) >= 0:
-        text = text[:start] + b" " * (end + 2 - start) + text[end + 2 :]
+        text[start : end + 2] = b" " * (end + 2 - start)
         start = text.find(b"/*", end)
-    return text
+    return bytes(text)
 
 
 def _plain_head(head: re.Match[bytes]) -> bytes:

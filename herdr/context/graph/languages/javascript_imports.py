@@ -128,10 +128,14 @@ def _is_load(call: Node) -> bool:
 def _loaded(call: Node, line: int) -> Iterator[Import]:
     """Yield what `require("./cart")` or `import("./cart")` is bound to."""
     module = _literal(first_named(call.child_by_field_name("arguments")))
-    value, taken = call, ""
-    at = call.parent
+    value, taken, at = call, "", call.parent
+    is_there = text_of(call.child_by_field_name("function")) == "require"
     while at is not None and at.type in ("await_expression", "parenthesized_expression"):
+        is_there = is_there or at.type == "await_expression"
         value, at = at, at.parent
+    if not is_there:  # a promise of it
+        yield Import(module, line)
+        return
     if at is not None and at.type == "member_expression" and at.child_by_field_name("object") == value:
         taken, value, at = text_of(at.child_by_field_name("property")), at, at.parent
     if at is not None and at.type == "variable_declarator" and at.child_by_field_name("value") == value:

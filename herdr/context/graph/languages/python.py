@@ -9,6 +9,7 @@ from tree_sitter import Node
 from herdr.context.graph.language import (
     Files,
     Language,
+    dotted,
     first_line,
     head_length,
     one_line,
@@ -43,6 +44,8 @@ QUERY = f"""
 
 (call function: (identifier) @name) @call
 (call function: (attribute object: (_) @receiver attribute: (identifier) @name)) @call
+(call function: [(list_splat (identifier) @name) (parenthesized_expression (identifier) @name)]) @call
+(call function: (list_splat (attribute object: (_) @receiver attribute: (identifier) @name))) @call
 (decorator (identifier) @name) @call
 (decorator (attribute object: (_) @receiver attribute: (identifier) @name)) @call
 
@@ -56,7 +59,9 @@ QUERY = f"""
   right: [(list (string (string_content) @export)) (tuple (string (string_content) @export))])))
   (#eq? @_all "__all__"))
 """
-"""What is assigned in an `except` clause stands in for a name that the `try` would have brought."""
+"""The grammar takes `x = *map(f, y), 1` for a call of `*map`. What is assigned in an `except` clause stands in for
+a name that the `try` would have brought.
+"""
 
 ROOTS = ("", "src/", "lib/", "python/")
 """Folders within one of the importing file's own ones that often stand on `sys.path`."""
@@ -186,6 +191,11 @@ def signature(node: Node) -> str:
     return first_line(at or node)
 
 
+def receiver(node: Node) -> str:
+    """Return what a method is called on; the grammar takes `[*a.b()]` for a call on `*a`."""
+    return dotted(text_of(node).removeprefix("*"))
+
+
 def exported(name: str, _node: Node) -> bool:
     """Tell whether a name has no underscore in front, or two on both sides."""
     return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
@@ -203,4 +213,5 @@ LANGUAGE = Language(
     bases=bases,
     exported=exported,
     refine=refine,
+    receiver=receiver,
 )
