@@ -37,6 +37,7 @@ from herdr.bus.tail import Tail
 from herdr.bus.targets import Targets
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
+from herdr.context.tokens import Counter
 from herdr.errors import HerdrError, StartupError
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
@@ -46,10 +47,13 @@ from herdr.locking.names import Names
 from herdr.locking.register import Register
 from herdr.locking.unlocked_writes import UnlockedWrites
 from herdr.locks.naming import Naming
+from herdr.pool.backends.llamacpp import LlamaCpp
+from herdr.pool.pool import Pool
 from herdr.pool.prewarm import prewarm
 from herdr.pool.upstream import client_session
 from herdr.pooling import api_keys, build_pool, read_prompts
 from herdr.recording import Recording
+from herdr.sharing.counting import BackendCounter
 from herdr.sharing.graphs import Graphs
 from herdr.sharing.shared import GRAPHS_FOLDER, MIB, build_graphs, shared_context
 from herdr.sharing.snapshots import Snapshots
@@ -150,7 +154,16 @@ async def gateway(
         store = await open_context(path, config.context, config.bus.durability, clock)
         closing.push_async_callback(store.close)
         shared = await closing.enter_async_context(
-            shared_context(store, graphs, config.context, bus, clock, path.parent, read_only=read_only)
+            shared_context(
+                store,
+                graphs,
+                config.context,
+                bus,
+                clock,
+                path.parent,
+                backend_counters(pool, clock),
+                read_only=read_only,
+            )
         )
         if snapshot is not None:
             await load_snapshot(shared.snapshots, graphs, snapshot)
@@ -228,6 +241,12 @@ async def open_context(
         artifact_bytes=section.artifact_cache_size * MIB,
         durability=durability,
     )
+
+
+def backend_counters(pool: Pool, clock: Clock) -> list[Counter]:
+    """Return counters that ask the backends which have a tokenizer of their own."""
+    backends = [line.backend for line in pool.lines.values()]
+    return [BackendCounter(b.name, b.tokenize, clock) for b in backends if isinstance(b, LlamaCpp)]
 
 
 async def load_snapshot(snapshots: Snapshots, graphs: Graphs, file: Path) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from herdr.clock import rfc3339
 from herdr.context.histories import Deletion, Message
-from herdr.context.redact import redact
+from herdr.context.redact import redact_tree
 from herdr.context.sessions.message import Message as Said
 from herdr.context.sessions.message import read_message
 from herdr.context.sessions.state import Summary
@@ -21,7 +21,6 @@ TYPES = (RECORDED, DELETED, "user.message", "assistant.message", "tool.result")
 """What is folded, where it names a session."""
 
 SUMMARIES_MAX = 256  # kept decoded, some 100 KiB each at most; the others are read from the store
-DEPTH_MAX = 64  # of what is cleaned; deeper JSON is no message
 
 _log = logging.getLogger("herdr.context")
 _decode_summary = msgspec.msgpack.Decoder(Summary).decode
@@ -142,23 +141,10 @@ def content_of(message: Message) -> dict[str, Any]:
     return {**about.get("data", {}), "content": content}
 
 
-def redacted(value: Any, depth: int = 0) -> Any:
-    """Return a JSON value without what looks like a secret in its texts."""
-    if isinstance(value, str):
-        return redact(value)[0]
-    if depth >= DEPTH_MAX:
-        return None
-    if isinstance(value, list):
-        return [redacted(item, depth + 1) for item in value]
-    if isinstance(value, dict):
-        return {key: redacted(item, depth + 1) for key, item in value.items()}
-    return value
-
-
 def _message(event: Event, offset: int) -> tuple[Message, Said]:
     """Return an event as a message to store, and what it says."""
     stored = _decode_event(event.body)
-    data = redacted(stored.data)
+    data = redact_tree(stored.data)[0]
     is_bare = not (event.type == RECORDED and isinstance(data, dict) and "content" in data)
     rest: Mapping[str, Any] = {} if is_bare else {k: v for k, v in data.items() if k != "content"}
     body = msgspec.json.encode(data if is_bare else data["content"])

@@ -14,15 +14,17 @@ from herdr.bus.publish import Publisher
 from herdr.bus.select import Selection
 from herdr.clock import rfc3339
 from herdr.context.histories import Batch, Histories, Message, Session
+from herdr.context.redact import redact_tree
 from herdr.context.shown import shown_session
 from herdr.context.tokens import Fallback
 from herdr.errors import HerdrError, NotFound
 from herdr.event import Draft, Event, Receipt
-from herdr.sharing.folding import DELETED, TYPES, Folder, content_of, decisions_of, redacted
+from herdr.sharing.folding import DELETED, TYPES, Folder, content_of, decisions_of
 from herdr.sharing.shelf import ReadOnly
 
 CATCH_UP_S = 10.0  # a read waits for the fold at most this long; it is some milliseconds behind
 RETRY_S = 1.0  # while the context's file cannot be written; the log keeps what is not folded
+UNSTORED_MAX = 10_000  # events of other types that are passed before that is written down
 SESSIONS_MAX = 10_000  # of a snapshot
 MESSAGES_A_PAGE = 1000
 
@@ -94,15 +96,16 @@ class Sessions:
             await self._fold(events, max(page.end))
 
     async def _fold(self, events: Sequence[Event], reached: int) -> None:
-        while events:
+        while events or reached - self._histories.folded > UNSTORED_MAX:
             try:
-                batch = await self._batch(events, reached)
-                await self._histories.append(batch)
+                await self._histories.append(await self._batch(events, reached))
                 break
             except HerdrError as error:
                 _log.error("sessions could not be written: %s", error.detail)
-                self._folder.forget()
                 await asyncio.sleep(RETRY_S)
+                # A commit that failed may have survived; the summaries are read anew, and may hold some of these
+                self._folder.forget()
+                events = [event for event in events if event.seq > self._histories.folded]
         self._folded = reached
         waiting, self._waiting = self._waiting, set()
         for future in waiting:
@@ -229,7 +232,7 @@ class Sessions:
 
 
 def _cleaned(draft: Draft) -> Draft:
-    data = msgspec.json.encode(redacted(msgspec.json.decode(draft.data)))
+    data = msgspec.json.encode(redact_tree(msgspec.json.decode(draft.data))[0])
     # The rate of P2, the lane of records, is for what may be lost; this was asked to be kept
     return msgspec.structs.replace(draft, data=Raw(data), priority="P1")
 

@@ -11,9 +11,9 @@ from typing import Any
 from herdr.bus.bus import Bus
 from herdr.clock import Clock
 from herdr.config import ContextSection
-from herdr.context.o200k import o200k
-from herdr.context.tokens import Cached, Counter, Fallback
+from herdr.context.tokens import Counter
 from herdr.errors import HerdrError
+from herdr.sharing.counting import local_counter, preferred_counter
 from herdr.sharing.folding import Folder
 from herdr.sharing.graphs import Announce, Graphs
 from herdr.sharing.pictures import Pictures
@@ -63,20 +63,19 @@ async def shared_context(
 
     `read_only`: for CI. Nothing that is said or stored is kept.
     """
-    own = o200k()
-    local = [] if own is None else [Cached(own)]
-    counter = Fallback([*map(Cached, counters), *local])
     announce = _announcer(bus)
     async with contextlib.AsyncExitStack() as closing:
         sessions = Sessions(
-            store.histories, bus.subscriptions, bus.publisher, Folder(), Fallback(local), read_only
+            store.histories, bus.subscriptions, bus.publisher, Folder(), local_counter(), read_only
         )
         closing.push_async_callback(sessions.stop)
         await sessions.start(bus.epoch)
         shelf = ArtifactShelf(store.artifacts, clock, announce, read_only)
         closing.push_async_callback(shelf.stop)
         shelf.start()
-        pictures = Pictures(graphs, sessions, shelf, store.blobs, counter, section.session_window)
+        pictures = Pictures(
+            graphs, sessions, shelf, store.blobs, preferred_counter(counters), section.session_window
+        )
         snapshots = Snapshots(graphs, shelf, sessions, folder / GRAPHS_FOLDER, clock, announce)
         tidying = asyncio.create_task(_tidy(store), name="context upkeep")
         closing.callback(tidying.cancel)

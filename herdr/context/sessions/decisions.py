@@ -117,31 +117,32 @@ def is_request(sentence: Sentence) -> bool:
 
 def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
     requested = False  # within a list of requests
-    taken = False
+    taken = -1  # the place of a sentence that was taken as the reason of the one before
     for place, sentence in enumerate(said):
         requested = (sentence.listed and requested) or wording.REQUESTS.search(sentence) is not None
-        if sentence.asks and not is_request(sentence):
+        if (sentence.asks and not is_request(sentence)) or place == taken:
             continue
-        if (requested and _is_item(sentence)) or _lays_down(sentence):
-            short = place < REPLY_SENTENCES and _is_short(sentence)
-            yield _with_reason(_parted(sentence), said, place, _about(sentence, asked) if short else "")
-            taken = True
-        elif _answers(sentence, asked) if place < REPLY_SENTENCES else False:
-            more = any(_lays_down(other) for other in said[place + 1 :] if not other.asks)
-            if not (more and wording.NO.search(sentence)):
-                yield _with_reason(_parted(sentence), said, place, _about(sentence, asked))
-        elif _is_explained(sentence):
-            yield _parted(sentence)
+        near = place < REPLY_SENTENCES
+        ruled = (requested and _is_item(sentence)) or _lays_down(sentence)
+        if not ruled and not (near and _answers(sentence, asked)) and not _is_explained(sentence):
+            continue
+        rest = [other for other in said[place + 1 :] if not other.asks]
+        if not ruled and wording.NO.search(sentence) and any(map(_lays_down, rest)):
+            continue  # what is wanted instead says it better
+        about = _about(sentence, asked) if near and (not ruled or _is_short(sentence)) else ""
+        found = _parted(sentence)
+        after = said[place + 1] if place + 1 < len(said) else None
+        if after is not None and not found.reason and _gives_reason(found, after):
+            found, taken = msgspec.structs.replace(found, reason=_cut(after, REASON_MAX)), place + 1
+        yield msgspec.structs.replace(found, about="" if about in found.text else about)
 
 
 def _choosing(found: Found, options: tuple[str, ...]) -> Found:
     """Add the option that a decision chooses, by its label or else by its words."""
-    if not options:
-        return found
     if labelled := wording.LABEL.search(found.text):
-        label = next(filter(None, labelled.groups()))
-        chosen = [option for option in options if option.partition(":")[0].lower() == label.lower()]
-        about = chosen[0].partition(": ")[2] if chosen else found.about
+        label = next(filter(None, labelled.groups())).lower()
+        chosen = [option for option in options if option.partition(":")[0].lower() == label]
+        about = chosen[0].partition(": ")[2] if chosen else ""  # what else was proposed is not what was meant
         return msgspec.structs.replace(found, about=about, options=options if chosen else ())
     fits = [bool(words(found.text) & words(option)) for option in options]
     return msgspec.structs.replace(found, options=options) if fits.count(True) == 1 else found
@@ -220,15 +221,14 @@ def _about(answer: Sentence, asked: Sequence[str]) -> str:
     return best if bare or mine & words(best) or len(mine) <= NAME_WORDS else ""
 
 
-def _with_reason(found: Found, said: Sequence[Sentence], place: int, about: str) -> Found:
-    """Add what the decision answers, and the sentence after it if that gives the reason."""
-    reason = found.reason
-    after = said[place + 1] if place + 1 < len(said) else None
-    if not reason and after is not None and not (after.asks or after.listed or _lays_down(after)):
-        begins = wording.REASON.match(f", {after.lower()}") or wording.REASON.match(after)
-        if begins or len(found.text.split()) <= NAME_WORDS + 1 or _is_fragment(after):
-            reason = _cut(after, REASON_MAX)
-    return msgspec.structs.replace(found, reason=reason, about="" if about in found.text else about)
+def _gives_reason(found: Found, after: Sentence) -> bool:
+    """Say whether the sentence after a decision gives its reason, or a detail of it."""
+    if after.asks or after.listed or _lays_down(after):
+        return False
+    begins = wording.REASON.match(f", {after.lower()}") or wording.REASON.match(after)
+    if begins or wording.YES.search(found.text):  # beyond a yes comes something else
+        return bool(begins)
+    return len(found.text.split()) <= NAME_WORDS + 1 or _is_fragment(after)
 
 
 def _is_item(sentence: Sentence) -> bool:

@@ -14,7 +14,8 @@ def _table(*rows: str) -> re.Pattern[str]:
 
 # Verbs of the next step: who wants to look, run or ask has decided nothing that outlives the step.
 _STEP = (
-    r"(?:know|see|understand|check|look|ask|think|decide|talk|discuss|test|try|run|find|tell|wait|start"
+    r"(?:know|see|understand|consider|check|look|ask|think|decide|talk|discuss|test|try|run|find|tell"
+    r"|wait|start"
     r"|begin|go over"
     r"|go through|read|re-read|review|measure|figure|hear|verify|debug|investigate|continue|proceed"
     r"|commit|push|say"
@@ -77,7 +78,8 @@ USER_RULE = _table(
     r"|\bbetter (?:that|if)\b",
     r"(?:^|[,:;(] ?|\b(?:but|and|so|then|please|just|now|yes|no|ok|okay|for now|instead|also|that"
     rf"|to) ){_BUILD}\s+(?=\S)",
-    r"^(?:now|next|also|then)[,:]? an? ",
+    r"^(?:now|next|also|then)[,:]? an? |\bwould be (?:\w+ )?(?:easier|better|nicer|cleaner|nice|great"
+    r"|good)\b.*\bif\b|^not worth\b",
     r"必须|一定要|务必|不要|不能|不得|不许|禁止|千万|只能|只用|只要(?!是)|统一|保留|保持|改成|改为|换成"
     r"|换用|改用|采用|选用",
     r"就用|先用|先不|暂不|暂时不|先别|别(?!的|人|处|说)|放到|放在|决定(?!吧)|定为|就按|同意|不需要|不用"
@@ -244,8 +246,11 @@ OWN_CHOICE = _table(
 """An assistant's decision that needs no reason beside it."""
 
 OWN_COMMITMENT = _table(
-    r"\b(?:i'll|i will|i'm|i am|we'll|we will|i've|i have|i made|i kept|i used|i left)\b|^(?:making"
-    r"|keeping|using|leaving)\b",
+    r"\b(?:i'll|i will|i'm|i am|we'll|we will|i made|i kept|i used|i left)\b|^(?:making|keeping|using"
+    r"|leaving)\b",
+    r"\b(?:i've|i have) (?:also |now )?(?:made|kept|used|left|put|chosen|moved|added|removed|changed"
+    r"|replaced|dropped|switched"
+    r"|split|turned|set|pinned|limited|restricted|wrapped|renamed|written|treated|merged|marked)\b",
     r"^so the\b.*\b(?:instead of|rather than)\b",
     r"我(?:会|将|打算|改成|改为|用了|把|就|不)|(?:^|，|：)(?:用|改用|不用|改成|改为|只(?!要)|把|在)|，不",
 )

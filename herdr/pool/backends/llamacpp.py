@@ -56,6 +56,11 @@ class _Counted(msgspec.Struct):
     input_tokens: int
 
 
+class _Tokenized(msgspec.Struct):
+    tokens: list[msgspec.Raw]
+
+
+_tokenized = msgspec.json.Decoder(_Tokenized)
 _props = msgspec.json.Decoder(_Props)
 _slots = msgspec.json.Decoder(list[_Slot])
 _saved = msgspec.json.Decoder(_Saved)
@@ -181,6 +186,14 @@ class LlamaCpp:
             answer = await self._upstream.ask("POST", f"/slots/{slot}?action={action}", body, FILE_S)
             return _saved.decode(answer.body) if answer.status == 200 else None
         except (ModelError, msgspec.DecodeError):
+            return None
+
+    async def tokenize(self, text: str) -> int | None:
+        """Return how many tokens a text has; None when the server does not say. Raises ModelError."""
+        answer = await self._upstream.ask("POST", "/tokenize", msgspec.json.encode({"content": text}))
+        try:
+            return len(_tokenized.decode(answer.body).tokens) if answer.status == 200 else None
+        except msgspec.DecodeError:
             return None
 
     async def count(self, request: ChatRequest) -> int | None:

@@ -73,7 +73,7 @@ def test_calls() -> None:
     assert calls("x = *a(b), 1\ny = [*c.d(1)]\n(e)(1)\n[f() for g in h()]") == {
         *[("", "a"), ("c", "d"), ("", "e"), ("", "f"), ("", "h")]
     }
-    assert calls("if (n := a()) > 1: f'{b()!r}'\nawait c()\nraise D from e()") == {("", n) for n in "abcDe"}
+    assert calls("if (n := a()) > 1: f'{b()!r}'\nawait c()\nraise D from e()") == {("", n) for n in "abce"}
 
 
 def test_bases() -> None:
