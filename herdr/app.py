@@ -16,6 +16,7 @@ from prometheus_client.core import Metric
 from starlette.applications import Starlette
 
 from herdr import config as settings
+from herdr.bus.beside import Beside
 from herdr.bus.bus import AfterCommit, Bus, load_recent_ids, load_versions
 from herdr.bus.deadlines import Deadlines
 from herdr.bus.debounce import Debounce
@@ -170,7 +171,9 @@ async def gateway(
         health = build_health(
             bus, path, streams, watching, ModelNumbers(pool, recording), desk.counts, clock, warnings
         )
-        models_listed = model_endpoints(pool, recording, streams, clock, new_id)
+        models_listed = model_endpoints(
+            pool, recording, streams, clock, new_id, shared.pictures, config.context.session_window
+        )
         locks_listed = lock_endpoints(desk, Register(held, names), streams)
         shared_listed = context_endpoints(
             graphs,
@@ -189,6 +192,7 @@ async def gateway(
             desk,
             config,
             peers_allowed,
+            Beside(shared.pictures),
         )
         yield Gateway(app, bus, streams, watching, health)
 
@@ -340,15 +344,23 @@ def build_front(
     desk: Desk,
     config: settings.Config,
     peers_allowed: frozenset[str] | None,
+    beside: Beside,
 ) -> Front:
-    """Build the web application over a running bus; `others`: the endpoints of the pool and of the locks."""
+    """Build the web application over a running bus; `others`: the endpoints of pool, locks and context."""
     tokens = [make_token(t.name, t.token or "", t.scopes) for t in config.auth.tokens]
     access = Access(tokens, None if config.auth.open else peers_allowed)
     listed = endpoints(
-        bus, streams, health, watching, others, config.server.body_max_bytes, config.bus.data_max_bytes
+        bus,
+        streams,
+        health,
+        watching,
+        others,
+        config.server.body_max_bytes,
+        config.bus.data_max_bytes,
+        beside,
     )
     by_path = build_methods(listed, access, desk.carried)
-    sockets = websockets(bus, streams, access, config.bus.data_max_bytes, desk)
+    sockets = websockets(bus, streams, access, config.bus.data_max_bytes, desk, beside)
     starlette = Starlette(routes=starlette_routes(by_path, sockets))
     starlette.router.default = not_found
     starlette.router.redirect_slashes = False
