@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from prometheus_client.core import Metric
@@ -112,6 +112,53 @@ async def gateway(
     """
     path = Path(config.bus.persist_path)
     async with contextlib.AsyncExitStack() as closing:
+        log, bus, held = await closing.enter_async_context(running_bus(config, clock))
+        streams = Streams(config.server.max_connections, config.server.send_timeout_s, clock, random.random)
+        closing.callback(streams.stop)
+        streams.start()
+        watched = await closing.enter_async_context(watched_folders(config, clock, log, bus, held))
+        desk = Desk(held, Names(watched.naming), UlidFactory(clock))
+        pool, recording = await closing.enter_async_context(
+            running_pool(config.models, path.parent, environ, clock, log, bus, streams)
+        )
+        store = await open_context(path, config.context, config.bus.durability, clock)
+        closing.push_async_callback(store.close)
+        counters = backend_counters(pool, clock)
+        shared = await closing.enter_async_context(
+            shared_context(store, watched.graphs, config.context, bus, clock, counters, read_only=read_only)
+        )
+        if snapshot is not None:
+            await load_snapshot(shared.snapshots, watched.graphs, snapshot)
+        watching, numbers = watched.watching, ModelNumbers(pool, recording)
+        health = build_health(bus, path, streams, watching, numbers, desk.counts, clock, warnings)
+        others = [
+            *model_endpoints(
+                pool,
+                recording,
+                streams,
+                clock,
+                UlidFactory(clock),
+                shared.pictures,
+                config.context.session_window,
+            ),
+            *lock_endpoints(desk, Register(held, Names(watched.naming)), streams),
+            *context_endpoints(watched.graphs, *shared, config.bus.data_max_bytes),
+        ]
+        sizes = config.server.body_max_bytes, config.bus.data_max_bytes
+        beside = Beside(shared.pictures)
+        listed = endpoints(bus, streams, health, watching, others, *sizes, beside)
+        access = build_access(config.auth, peers_allowed)
+        sockets = websockets(bus, streams, access, config.bus.data_max_bytes, desk, beside)
+        app = build_front(listed, sockets, access, desk, config.server.allowed_hosts)
+        yield Gateway(app, bus, streams, watching, health)
+
+
+@contextlib.asynccontextmanager
+async def running_bus(
+    config: settings.Config, clock: Clock
+) -> AsyncIterator[tuple[SqliteLog, Bus, HeldLocks]]:
+    """Open the log and run the bus over it, with the locks that its writer decides about."""
+    async with contextlib.AsyncExitStack() as closing:
         log = await open_log(config.bus, clock)
         closing.push_async_callback(log.close)
         held = HeldLocks(await log.load(HeldLocks.kind), clock, config.locks.expiry_delay_s)
@@ -120,9 +167,24 @@ async def gateway(
         closing.push_async_callback(bus.stop)
         held.start(bus.publisher)
         closing.push_async_callback(held.stop)
-        streams = Streams(config.server.max_connections, config.server.send_timeout_s, clock, random.random)
-        closing.callback(streams.stop)
-        streams.start()
+        yield log, bus, held
+
+
+class Watched(NamedTuple):
+    """The watched folders, and what follows from what happens in them."""
+
+    watching: Watching
+    naming: Naming
+    graphs: Graphs
+
+
+@contextlib.asynccontextmanager
+async def watched_folders(
+    config: settings.Config, clock: Clock, log: Log, bus: Bus, held: HeldLocks
+) -> AsyncIterator[Watched]:
+    """Watch the workspaces: for the bus, for writes under others' locks, and for the project graphs."""
+    path = Path(config.bus.persist_path)
+    async with contextlib.AsyncExitStack() as closing:
         watching = Watching(bus.publisher, clock, path.parent, own_files(path), bus.remember)
         graphs = build_graphs(path.parent, config.context, clock, bus, WATCHER)
         closing.push_async_callback(graphs.stop)
@@ -130,71 +192,40 @@ async def gateway(
         unlocked = UnlockedWrites(held.table.find, naming.plain, bus.publisher, clock, WATCHER)
         closing.push_async_callback(unlocked.stop)
         unlocked.start()
-        bus.publisher.tell_changes(unlocked.reported)
-        bus.publisher.tell_changes(graphs.reported)
-        watching.tell_changes(unlocked.saw)
-        watching.tell_changes(graphs.saw)
+        for listener in (unlocked, graphs):
+            bus.publisher.tell_changes(listener.reported)
+            watching.tell_changes(listener.saw)
         watching.tell_workspaces(graphs.followed, graphs.left)
         held.tell_grants(watching.look_at)
         closing.push_async_callback(watching.stop)
         watching.start(config.workspaces, await log.load("workspace"))
-        keys = api_keys(config.models, environ)
-        local = with_local_model(config.models, path.parent)
-        models, own_key = await closing.enter_async_context(local)
-        names = Names(naming)
-        desk = Desk(held, names, UlidFactory(clock))
+        yield Watched(watching, naming, graphs)
+
+
+@contextlib.asynccontextmanager
+async def running_pool(
+    models: settings.ModelsSection,
+    data: Path,
+    environ: Mapping[str, str],
+    clock: Clock,
+    log: Log,
+    bus: Bus,
+    streams: Streams,
+) -> AsyncIterator[tuple[Pool, Recording]]:
+    """Run the model pool, with the gateway's own model server if it has one."""
+    async with contextlib.AsyncExitStack() as closing:
+        keys = api_keys(models, environ)
+        models, own_key = await closing.enter_async_context(with_local_model(models, data))
         session = await closing.enter_async_context(client_session())
-        new_id = UlidFactory(clock)
         recording = Recording(bus.publisher, bus.remember, clock, models.audit, await log.load("call"))
+        new_id = UlidFactory(clock)
         pool = build_pool(models, keys | own_key, session, recording, clock, new_id, lambda: streams.stopping)
         closing.push_async_callback(pool.stop)
         prompts = await asyncio.to_thread(read_prompts, models.prewarm)
         pool.start()
         prewarming = asyncio.create_task(prewarm(pool, prompts), name="prewarm")
         closing.callback(prewarming.cancel)
-        store = await open_context(path, config.context, config.bus.durability, clock)
-        closing.push_async_callback(store.close)
-        shared = await closing.enter_async_context(
-            shared_context(
-                store,
-                graphs,
-                config.context,
-                bus,
-                clock,
-                path.parent,
-                backend_counters(pool, clock),
-                read_only=read_only,
-            )
-        )
-        if snapshot is not None:
-            await load_snapshot(shared.snapshots, graphs, snapshot)
-        health = build_health(
-            bus, path, streams, watching, ModelNumbers(pool, recording), desk.counts, clock, warnings
-        )
-        models_listed = model_endpoints(
-            pool, recording, streams, clock, new_id, shared.pictures, config.context.session_window
-        )
-        locks_listed = lock_endpoints(desk, Register(held, names), streams)
-        shared_listed = context_endpoints(
-            graphs,
-            shared.pictures,
-            shared.sessions,
-            shared.shelf,
-            shared.snapshots,
-            config.bus.data_max_bytes,
-        )
-        app = build_front(
-            bus,
-            streams,
-            health,
-            watching,
-            [*models_listed, *locks_listed, *shared_listed],
-            desk,
-            config,
-            peers_allowed,
-            Beside(shared.pictures),
-        )
-        yield Gateway(app, bus, streams, watching, health)
+        yield pool, recording
 
 
 @contextlib.asynccontextmanager
@@ -335,34 +366,23 @@ def build_health(
     )
 
 
+def build_access(section: settings.AuthSection, peers_allowed: frozenset[str] | None) -> Access:
+    """Build what tells who may call."""
+    tokens = [make_token(t.name, t.token or "", t.scopes) for t in section.tokens]
+    return Access(tokens, None if section.open else peers_allowed)
+
+
 def build_front(
-    bus: Bus,
-    streams: Streams,
-    health: Health,
-    watching: Watching,
-    others: list[Endpoint],
+    listed: list[Endpoint],
+    sockets: dict[str, Any],
+    access: Access,
     desk: Desk,
-    config: settings.Config,
-    peers_allowed: frozenset[str] | None,
-    beside: Beside,
+    allowed_hosts: tuple[str, ...],
 ) -> Front:
-    """Build the web application over a running bus; `others`: the endpoints of pool, locks and context."""
-    tokens = [make_token(t.name, t.token or "", t.scopes) for t in config.auth.tokens]
-    access = Access(tokens, None if config.auth.open else peers_allowed)
-    listed = endpoints(
-        bus,
-        streams,
-        health,
-        watching,
-        others,
-        config.server.body_max_bytes,
-        config.bus.data_max_bytes,
-        beside,
-    )
+    """Build the web application over all endpoints."""
     by_path = build_methods(listed, access, desk.carried)
-    sockets = websockets(bus, streams, access, config.bus.data_max_bytes, desk, beside)
     starlette = Starlette(routes=starlette_routes(by_path, sockets))
     starlette.router.default = not_found
     starlette.router.redirect_slashes = False
     fixed = {path: methods for path, methods in by_path.items() if "{" not in path}
-    return Front(fixed, starlette, Guard(config.server.allowed_hosts))
+    return Front(fixed, starlette, Guard(allowed_hosts))

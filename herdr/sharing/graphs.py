@@ -54,7 +54,8 @@ class Graphs:
         `watcher_source`: the source of what the watchers publish, which need not be looked at again.
         """
         self.child = IndexerChild(self._began, self._heard)
-        self._folder = folder
+        self.folder = folder
+        """Where the graphs' files are, and what is on its way in or out."""
         self._ttl_s = ttl_s
         self._clock = clock
         self._announce = announce
@@ -82,7 +83,7 @@ class Graphs:
                 _cancel(graph.listing)
                 self.child.tell("close", workspace)
             return
-        graph = self._graphs[workspace] = Graph(workspace, watcher, self._folder)
+        graph = self._graphs[workspace] = Graph(workspace, watcher, self.folder)
         if self.child.is_running:
             self._open(graph)
         else:

@@ -4,9 +4,8 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from herdr.bus.bus import Bus
 from herdr.clock import Clock
@@ -29,14 +28,12 @@ TIDY_S = 60.0  # between slices of upkeep while nothing is due; used times are w
 _log = logging.getLogger("herdr.context")
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """The parts that others need."""
+class Shared(NamedTuple):
+    """The parts that others need, in the order in which the surface takes them."""
 
-    graphs: Graphs
+    pictures: Pictures
     sessions: Sessions
     shelf: ArtifactShelf
-    pictures: Pictures
     snapshots: Snapshots
 
 
@@ -54,7 +51,6 @@ async def shared_context(
     section: ContextSection,
     bus: Bus,
     clock: Clock,
-    folder: Path,
     counters: Sequence[Counter] = (),
     *,
     read_only: bool = False,
@@ -76,10 +72,10 @@ async def shared_context(
         pictures = Pictures(
             graphs, sessions, shelf, store.blobs, preferred_counter(counters), section.session_window
         )
-        snapshots = Snapshots(graphs, shelf, sessions, folder / GRAPHS_FOLDER, clock, announce)
+        snapshots = Snapshots(graphs, shelf, sessions, graphs.folder, clock, announce)
         tidying = asyncio.create_task(_tidy(store), name="context upkeep")
         closing.callback(tidying.cancel)
-        yield Shared(graphs, sessions, shelf, pictures, snapshots)
+        yield Shared(pictures, sessions, shelf, snapshots)
 
 
 async def _tidy(store: Store) -> None:

@@ -57,7 +57,9 @@ def page_block(page: Page, epoch: str) -> bytes:
 
 
 def _item_block(item: Item, epoch: str) -> bytes:
-    event, (p0, p1, p2), delivery, context = item  # once for each event that is delivered: looking up is dearer
+    event, (p0, p1, p2), delivery, context = (
+        item  # once for each event that is delivered: looking up is dearer
+    )
     form = "full" if delivery is None else delivery.format
     head = f"id: {epoch}:{p0}-{p1}-{p2}\nevent: {event.type}\ndata: ".encode()
     return b"%s%s\n\n" % (head, event_json(event, epoch, form, context))

@@ -22,10 +22,10 @@ _END = re.compile(
 )
 # Lines that were pasted: of a diff, of code, of a log, of a terminal.
 _PASTED = re.compile(
-    r"^(?:[+@]|-\S|//|/\*|\$ |>>>|[\])}]|\[\d|[~./]\S*/|\d+[:\t|→]|\W?\"[\w-]+\"\s*:"
-    r"|[\w.]+\(.*\)\s*[;{:]?$|import |from \S+ import |def |func "
-    r"|function |const |var |return |class \w+[:({]|[\u2139\u2600-\u27bf\U0001f300-\U0001faff]"
-    r"|\d{4}-\d\d-\d\d[ T]\d)"
+    r"^(?:\+|@@|-(?!-?[a-z])\S|//|/\*|\$ |>>>|[\])}]|\[\d|[~./]\S*/\S*$|\d+(?:[\t|→]|:\d)|\W?\"[\w-]+\"\s*:"
+    r"|[\w.]+\(.*\)\s*[;{:]?$|import (?:\S+$|\{|.* from )|from \S+ import |(?:async )?(?:def|func|function) \w*\("
+    r"|(?:const|let|var) \w+ *[:=]|return \S+[;(]|class \w+[:({]|[\u2139\u2600-\u27bf\U0001f300-\U0001faff]"
+    r"|\d{4}-\d\d-\d\d[ T]\d|(?:both )?(?:modified|new file|deleted|renamed): |\(use \"git )"
     r"|(?:[;{\\]|=>|\):)$|:=|^\W*$"
 )
 _CJK = re.compile(r"[\u3400-\u9fff]")
@@ -85,9 +85,10 @@ def _cleaned(text: str) -> str:
 
 
 def _sentences(text: str) -> Iterator[Sentence]:
-    for line in text.splitlines():
-        line = line.strip()
-        if not line or line.startswith(("|", ">", "#", "---")) or _PASTED.search(line):
+    for raw in text.splitlines():
+        line = raw.strip()
+        indented = raw.startswith(("\t", "    ")) and not _LIST_MARK.match(line)
+        if not line or indented or line.startswith(("|", ">", "#", "---")) or _PASTED.search(line):
             continue
         bare = _LIST_MARK.sub("", line)
         for place, piece in enumerate(_END.split(bare)):

@@ -82,7 +82,9 @@ def _counted(summary: Summary, message: Message) -> Summary:
 
 def _with_questions(summary: Summary, message: Message, said: Sequence[Sentence]) -> Summary:
     still = still_open(summary.questions, message, said, user_seq=summary.user_seq)
-    questions, gone = newest((*still, *asked_in(message, said)), QUESTIONS_MAX)
+    asked = {question.text for question in still}
+    new = [question for question in asked_in(message, said) if question.text not in asked]
+    questions, gone = newest((*still, *new), QUESTIONS_MAX)
     more = (
         msgspec.structs.replace(summary.more, questions=summary.more.questions + gone)
         if gone
