@@ -38,7 +38,6 @@ from herdr.bus.tail import Tail
 from herdr.bus.targets import Targets
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
-from herdr.context.tokens import Counter
 from herdr.errors import HerdrError, StartupError
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
@@ -48,13 +47,11 @@ from herdr.locking.names import Names
 from herdr.locking.register import Register
 from herdr.locking.unlocked_writes import UnlockedWrites
 from herdr.locks.naming import Naming
-from herdr.pool.backends.llamacpp import LlamaCpp
 from herdr.pool.pool import Pool
 from herdr.pool.prewarm import prewarm
 from herdr.pool.upstream import client_session
 from herdr.pooling import api_keys, build_pool, read_prompts
 from herdr.recording import Recording
-from herdr.sharing.counting import BackendCounter
 from herdr.sharing.graphs import Graphs
 from herdr.sharing.shared import GRAPHS_FOLDER, MIB, build_graphs, shared_context
 from herdr.sharing.snapshots import Snapshots
@@ -123,9 +120,8 @@ async def gateway(
         )
         store = await open_context(path, config.context, config.bus.durability, clock)
         closing.push_async_callback(store.close)
-        counters = backend_counters(pool, clock)
         shared = await closing.enter_async_context(
-            shared_context(store, watched.graphs, config.context, bus, clock, counters, read_only=read_only)
+            shared_context(store, watched.graphs, config.context, bus, clock, pool, read_only=read_only)
         )
         if snapshot is not None:
             await load_snapshot(shared.snapshots, watched.graphs, snapshot)
@@ -276,12 +272,6 @@ async def open_context(
         artifact_bytes=section.artifact_cache_size * MIB,
         durability=durability,
     )
-
-
-def backend_counters(pool: Pool, clock: Clock) -> list[Counter]:
-    """Return counters that ask the backends which have a tokenizer of their own."""
-    backends = [line.backend for line in pool.lines.values()]
-    return [BackendCounter(b.name, b.tokenize, clock) for b in backends if isinstance(b, LlamaCpp)]
 
 
 async def load_snapshot(snapshots: Snapshots, graphs: Graphs, file: Path) -> None:

@@ -55,6 +55,7 @@ class Recording:
         self.outcomes[record.error or "ok"] += 1
         self.numbers.add(record)
         request = outcome.inquiry.canonical.request
+        audit: Audit = "metadata" if outcome.inquiry.is_own else self._audit
         events = [
             self._publisher.own_event(
                 e.type,
@@ -63,7 +64,7 @@ class Recording:
                 session=e.session,
                 routed=not e.background,
             )
-            for e in events_of(record, request, outcome.inquiry.user_text, outcome.chunks, self._audit)
+            for e in events_of(record, request, outcome.inquiry.user_text, outcome.chunks, audit)
         ]
         place, self._next = self._next, (self._next + 1) % CALLS_KEPT
         row = self._remember("call", f"{place:04d}", msgspec.json.encode(record))

@@ -6,6 +6,7 @@ each look-up is a line of `asked`.
 
 import asyncio
 import contextlib
+import inspect
 import json
 import os
 import sys
@@ -83,7 +84,13 @@ def context_gateway(data: Path, folder: Folder, *args: str) -> Iterator[GatewayP
 
 def _with(build: Callable[..., Any], **given: Any) -> Callable[..., Any]:
     """Return the builder with these arguments, whatever its caller gives."""
-    return lambda *args, **more: build(*args, **{**more, **given})
+
+    def built(*args: Any, **more: Any) -> Any:
+        bound = inspect.signature(build).bind(*args, **more)
+        bound.arguments.update(given)
+        return build(*bound.args, **bound.kwargs)
+
+    return built
 
 
 if __name__ == "__main__":

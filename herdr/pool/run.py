@@ -38,6 +38,8 @@ class Inquiry(msgspec.Struct, frozen=True):
     """Names in lower case."""
     is_prewarm: bool = False
     """Nobody asks: the prompt's slot is left to whoever goes on from there."""
+    is_own: bool = False
+    """The gateway asks for itself: a call like others, but its turns belong to no session."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

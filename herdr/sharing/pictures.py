@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,20 +12,31 @@ from herdr.context.graph.map import Piece, render
 from herdr.context.sessions.message import Message as Said
 from herdr.context.sessions.pieces import pieces, texts
 from herdr.context.sessions.state import Summary
-from herdr.context.sessions.window import TRIES_MAX, Window, choose
+from herdr.context.sessions.window import TRIES_MAX, Window, choose, compose
 from herdr.context.shown import shown_artifact, shown_window
-from herdr.context.tokens import Fallback
+from herdr.context.tokens import Fallback, estimate
 from herdr.errors import FieldError, InvalidInput, NotFound
 from herdr.sharing.folding import read_summary, said_of
 from herdr.sharing.graphs import Graphs
 from herdr.sharing.sessions import Sessions
 from herdr.sharing.shelf import ArtifactShelf
+from herdr.sharing.written import Summariser
 
 TEXT = "text/plain; charset=utf-8"
 NEWEST_MAX = 400  # messages that a window may end with; one of 100,000 tokens holds some 300
 NEWEST_BYTES_MAX = 1024 * 1024  # and their bytes
+WRITTEN_FROM = 20  # messages; a shorter session says it better itself
+WRITTEN_SHARE = 3  # a written summary takes at most one part in so many of a window
+SOURCE_TOKENS = 6_000  # of what the model reads, by estimate
 MAPS_MAX = 64  # questions whose last map is remembered, some KiB each; a tool asks the same one or two
 LISTED_MAX = 100  # sessions and artifacts of a manifest; the lists have all
+
+
+class Paragraph(NamedTuple):
+    """A text and its tokens."""
+
+    text: str
+    tokens: int
 
 
 class RecentMaps:
@@ -57,14 +68,19 @@ class Pictures:
         blobs: Blobs,
         counter: Fallback,
         window_tokens: int,
+        summariser: Summariser | None,
     ) -> None:
-        """`window_tokens`: of a session's window when nobody says how many."""
+        """`window_tokens`: of a session's window when nobody says how many.
+
+        `summariser`: who writes summaries beside the rules' own.
+        """
         self._graphs = graphs
         self._sessions = sessions
         self._shelf = shelf
         self._blobs = blobs
         self._counter = counter
         self._window_tokens = window_tokens
+        self._summariser = summariser
         self._maps = RecentMaps()
 
     async def manifest(self, workspace: str) -> dict[str, Any]:
@@ -125,20 +141,39 @@ class Pictures:
         summary = read_summary(state.state)
         messages = await self._sessions.newest(session, NEWEST_MAX, NEWEST_BYTES_MAX)
         newest = [said_of(message) for message in messages]
-        window, local = await self._composed(summary, newest, budget)
+        written = await self._written(session, summary, newest, budget)
+        window = await self._composed(summary, newest, budget - written.tokens)
+        text = written.text + window.text
         return {
             "session": session,
             "workspace": state.workspace,
             "messages": state.messages,
             "full_tokens": state.full_tokens,
-            "saved_tokens": max(state.full_tokens - local, 0),
-            "summariser": "rules",
+            "saved_tokens": max(state.full_tokens - await self._sessions.count(text), 0),
+            "summariser": "model" if written.text else "rules",
             **shown_window(window),
-            **await self._counted(window.text),
+            **await self._counted(text),
         }
 
-    async def _composed(self, summary: Summary, newest: Sequence[Said], budget: int) -> tuple[Window, int]:
-        """Return the window, and its tokens as those of the whole session were counted."""
+    async def _written(
+        self, session: str, summary: Summary, newest: Sequence[Said], budget: int
+    ) -> Paragraph:
+        """Return what a model wrote of a session, if it did and if it takes no more than WRITTEN_SHARE."""
+        if self._summariser is None or summary.messages < WRITTEN_FROM:
+            return Paragraph("", 0)
+
+        def source() -> str:
+            return compose(summary, newest, SOURCE_TOKENS, estimate).text
+
+        found = self._summariser.find(session, summary.messages, source)
+        if found is None:
+            return Paragraph("", 0)
+        text = f"## In short, by a model\n\n{found}\n\n"
+        tokens = (await self._counter.count([text])).total
+        return Paragraph(text, tokens) if tokens <= budget // WRITTEN_SHARE else Paragraph("", 0)
+
+    async def _composed(self, summary: Summary, newest: Sequence[Said], budget: int) -> Window:
+        """Return the rules' window."""
         found = await asyncio.to_thread(pieces, summary, newest, budget)
         counts = (await self._counter.count(texts(found))).tokens
         left = budget
@@ -146,11 +181,9 @@ class Pictures:
             window = choose(summary, newest, found, counts, left)
             over = (await self._counter.count([window.text])).total - budget
             if over <= 0:
-                break
+                return window
             left -= over
-        else:
-            window = choose(summary, newest, found, counts, 0)
-        return window, await self._sessions.count(window.text)
+        return choose(summary, newest, found, counts, 0)
 
     async def blob(self, ref: str) -> Blob:
         """Return content by its hash; raises NotFound, InvalidInput, BlobDamaged."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,9 @@ from herdr.clock import Clock
 from herdr.config import ContextSection
 from herdr.context.tokens import Counter
 from herdr.errors import HerdrError
-from herdr.sharing.counting import local_counter, preferred_counter
+from herdr.pool.backends.llamacpp import LlamaCpp
+from herdr.pool.pool import Pool
+from herdr.sharing.counting import BackendCounter, local_counter, preferred_counter
 from herdr.sharing.folding import Folder
 from herdr.sharing.graphs import Announce, Graphs
 from herdr.sharing.pictures import Pictures
@@ -20,6 +22,7 @@ from herdr.sharing.sessions import Sessions
 from herdr.sharing.shelf import ArtifactShelf
 from herdr.sharing.snapshots import Snapshots
 from herdr.sharing.store import Store
+from herdr.sharing.written import Summariser
 
 MIB = 1024 * 1024
 GRAPHS_FOLDER = "graph"
@@ -51,11 +54,11 @@ async def shared_context(
     section: ContextSection,
     bus: Bus,
     clock: Clock,
-    counters: Sequence[Counter] = (),
+    pool: Pool,
     *,
     read_only: bool = False,
 ) -> AsyncIterator[Shared]:
-    """Run the shared context over an open store; `counters` are preferred to our own.
+    """Run the shared context over an open store; the pool's backends count tokens and, if asked to, summarise.
 
     `read_only`: for CI. Nothing that is said or stored is kept.
     """
@@ -69,13 +72,21 @@ async def shared_context(
         shelf = ArtifactShelf(store.artifacts, clock, announce, read_only)
         closing.push_async_callback(shelf.stop)
         shelf.start()
-        pictures = Pictures(
-            graphs, sessions, shelf, store.blobs, preferred_counter(counters), section.session_window
-        )
+        summariser = Summariser(pool) if section.summariser == "model" else None
+        if summariser is not None:
+            closing.push_async_callback(summariser.stop)
+        counter = preferred_counter(backend_counters(pool, clock))
+        pictures = Pictures(graphs, sessions, shelf, store.blobs, counter, section.session_window, summariser)
         snapshots = Snapshots(graphs, shelf, sessions, graphs.folder, clock, announce)
         tidying = asyncio.create_task(_tidy(store), name="context upkeep")
         closing.callback(tidying.cancel)
         yield Shared(pictures, sessions, shelf, snapshots)
+
+
+def backend_counters(pool: Pool, clock: Clock) -> list[Counter]:
+    """Return counters that ask the backends which have a tokenizer of their own."""
+    backends = [line.backend for line in pool.lines.values()]
+    return [BackendCounter(b.name, b.tokenize, clock) for b in backends if isinstance(b, LlamaCpp)]
 
 
 async def _tidy(store: Store) -> None:
