@@ -12,6 +12,7 @@ from herdr.context.graph.map import pieces as map_pieces
 from herdr.context.graph.outline_text import outline_text
 from herdr.context.graph.rank import focused
 from herdr.errors import NotFound
+from herdr.glob import is_glob
 from herdr.indexer.form import graph_form
 from herdr.indexer.index import Index
 
@@ -30,7 +31,7 @@ async def status(index: Index) -> dict[str, Any]:
     sums = [sum(column) for column in zip(*totals.values(), strict=True)] or [0, 0, 0, 0]
     languages = {name: {"files": files, "symbols": count} for name, (files, count, *_) in totals.items()}
     return {
-        "state": "indexing" if index.state == "waiting" else index.state,
+        "state": "indexing" if index.state == "waiting" or index.progress() else index.state,
         "detail": index.detail,
         "version": index.store.version,
         "files": len(index.store),
@@ -59,7 +60,9 @@ async def export(index: Index, file: str) -> dict[str, Any]:
 
 
 async def symbols(index: Index, name: str, kind: str | None, path: str | None, limit: int) -> Any:
-    """Return definitions."""
+    """Return definitions; `path` is a file, a folder or a glob."""
+    if path and not is_glob(path) and not index.store.has(path):
+        path = f"{path.rstrip('/')}/**"
     return lookups.find_symbols(index.store, name, kind or "", path or "", limit)
 
 

@@ -151,7 +151,9 @@ class Graphs:
         except (TimeoutError, HerdrError) as error:
             return {"state": "failed", "detail": getattr(error, "detail", "the indexer does not answer")}
         age_us = int(1e6 * (self._clock.monotonic() - graph.watcher.verified_at))
-        return {**found, "verified": rfc3339(self._clock.wall_us() - age_us)}
+        watched = graph.watcher.state()
+        left_out = {**watched.skipped, "ignored": watched.ignored}
+        return {**found, "left_out": left_out, "verified": rfc3339(self._clock.wall_us() - age_us)}
 
     async def index(self, workspace: str, fresh: bool) -> None:
         """Look at all files again; `fresh`: and parse each of them, whatever is known."""
@@ -159,7 +161,8 @@ class Graphs:
         if fresh:
             await self.child.ask("read_all", workspace)
         else:
-            self._list(graph)
+            graph.listed.clear()
+            self._list(graph, anew=True)
 
     def require(self, workspace: str) -> None:
         """Raise NotFound unless there is such a graph."""
@@ -214,13 +217,18 @@ class Graphs:
         self.child.tell("open", graph.name, root=graph.watcher.root, file=str(graph.file), seed=seed)
         self._list(graph)
 
-    def _list(self, graph: Graph) -> None:
+    def _list(self, graph: Graph, anew: bool = False) -> None:
         _cancel(graph.listing)
-        graph.listing = asyncio.create_task(self._send_table(graph), name=f"list {graph.name}")
+        graph.listing = asyncio.create_task(self._send_table(graph, anew), name=f"list {graph.name}")
 
-    async def _send_table(self, graph: Graph) -> None:
-        """Send the list of all files once it is complete; what changes meanwhile is told beside it."""
+    async def _send_table(self, graph: Graph, anew: bool) -> None:
+        """Send the list of all files once it is complete; what changes meanwhile is told beside it.
+
+        `anew`: have the watcher look at all of them first.
+        """
         await graph.watcher.ready()
+        if anew:
+            await graph.watcher.verify((), 0.0)
         rows = list(graph.watcher.table.items())
         for start in range(0, max(len(rows), 1), SLICE):
             part = [_row(path, state) for path, state in rows[start : start + SLICE]]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from herdr.context.artifacts import TTL_DEFAULT_S, TTL_MAX_S
 from herdr.event import Name, Time
@@ -109,7 +109,7 @@ class MessageBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class MessagesBody(msgspec.Struct, forbid_unknown_fields=True):
     """Several messages at once."""
 
-    messages: Annotated[list[MessageBody], Meta(min_length=1, max_length=MESSAGES_MAX)]
+    messages: Annotated[list[Raw], Meta(min_length=1, max_length=MESSAGES_MAX)]
 
 
 class WindowQuery(msgspec.Struct, forbid_unknown_fields=True):

@@ -30,7 +30,7 @@ def context_endpoints(
     context, histories = ContextApi(graphs, pictures), SessionsApi(sessions, pictures, data_max)
     shelf, files = ArtifactsApi(artifacts), SnapshotsApi(snapshots)
     at, graph = "/v1/context/{workspace}", "/v1/context/{workspace}/graph"
-    said, one = "/v1/sessions/{session}/messages", "/v1/artifacts/{name:path}"
+    said, one = "/v1/sessions/{session:path}/messages", "/v1/artifacts/{name:path}"
     file = f"{graph}/files/{{path:path}}"
     answers = {**NO_SESSION, **KNOWN}
     stored = {201: "the name is new", **READ_ONLY, 413: "larger than the whole cache, or than a body may be"}
@@ -60,18 +60,7 @@ def context_endpoints(
             "Content by its hash",
             answers={**KNOWN, 404: "unknown"},
         ),
-        Endpoint("GET", "/v1/sessions", CONTEXT, histories.list, "List sessions", answers=KNOWN),
-        Endpoint(
-            "GET", "/v1/sessions/{session}", CONTEXT, histories.window, "A session's window", answers=answers
-        ),
-        Endpoint(
-            "DELETE",
-            "/v1/sessions/{session}",
-            CONTEXT,
-            histories.delete,
-            "Forget a session",
-            answers=NO_SESSION,
-        ),
+        # Before the session itself, whose name may hold a slash
         Endpoint("GET", said, CONTEXT, histories.messages, "A session's messages", answers=answers),
         Endpoint(
             "POST",
@@ -82,6 +71,23 @@ def context_endpoints(
             MessageBody,
             None,
             READ_ONLY,
+        ),
+        Endpoint("GET", "/v1/sessions", CONTEXT, histories.list, "List sessions", answers=KNOWN),
+        Endpoint(
+            "GET",
+            "/v1/sessions/{session:path}",
+            CONTEXT,
+            histories.window,
+            "A session's window",
+            answers=answers,
+        ),
+        Endpoint(
+            "DELETE",
+            "/v1/sessions/{session:path}",
+            CONTEXT,
+            histories.delete,
+            "Forget a session",
+            answers=NO_SESSION,
         ),
         Endpoint("GET", "/v1/artifacts", CONTEXT, shelf.list, listed, answers=KNOWN),
         Endpoint("PUT", one, CONTEXT, shelf.put, "Store an artifact", answers=stored),

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from herdr.web.asgi import JSON, Headers, Reply, Scope, header, respond
+from herdr.web.asgi import JSON, Headers, Reply, Scope, header
 
 _encode = msgspec.json.Encoder().encode
 
@@ -27,10 +27,10 @@ async def respond_tagged(
     if is_known(scope, tag):
         await send.whole(304, b"", tagged)
     else:
-        await respond(send, 200, body, [*headers, *tagged])
+        await send.whole(200, body, [*headers, *tagged])  # to the byte: it has a hash
 
 
 async def respond_json_tagged(scope: Scope, send: Reply, value: dict[str, Any]) -> None:
-    """Send JSON whose tag is its `ref`, or else the hash of all of it."""
-    body = _encode(value)
-    await respond_tagged(scope, send, value.get("ref") or sha256(body).hexdigest(), body, JSON)
+    """Send JSON whose tag is its hash."""
+    body = _encode(value) + b"\n"
+    await respond_tagged(scope, send, sha256(body).hexdigest(), body, JSON)

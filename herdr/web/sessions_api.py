@@ -1,9 +1,11 @@
 """The handlers of `/v1/sessions`."""
 
+from dataclasses import replace
+
 import msgspec
 from msgspec import Raw
 
-from herdr.errors import FieldError
+from herdr.errors import FieldError, InvalidInput
 from herdr.event import Draft, Name
 from herdr.web.asgi import Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
@@ -100,11 +102,17 @@ def _session(scope: Scope) -> str:
 
 
 def _messages(body: bytes) -> list[MessageBody]:
-    """Read one message, or `{"messages": […]}`."""
+    """Read one message, or `{"messages": […]}`; raises InvalidInput that names the wrong one."""
     try:
         is_many = "messages" in msgspec.json.decode(body or b"{}", type=dict[str, Raw])
     except (msgspec.DecodeError, RecursionError):
         is_many = False  # the decoder below says what is wrong
-    if is_many:
-        return read_body_as(MessagesBody, body, EXPECTED).messages
-    return [read_body_as(MessageBody, body, EXPECTED)]
+    if not is_many:
+        return [read_body_as(MessageBody, body, EXPECTED)]
+    found = []
+    for place, raw in enumerate(read_body_as(MessagesBody, body, EXPECTED).messages):
+        try:
+            found.append(read_body_as(MessageBody, bytes(raw), EXPECTED))
+        except InvalidInput as error:
+            raise wrong(*(replace(wrong_field, index=place) for wrong_field in error.errors)) from None
+    return found

@@ -33,7 +33,7 @@ REPLY_HAN = 14  # the same in Chinese characters
 REPLY_WORDS_MOST, REPLY_HAN_MOST = 25, 40  # a longer sentence is a story
 FRAGMENT_WORDS = 16  # of a detail without a verb
 OWN_WORDS = 2  # words that mean something; with fewer an assistant has named no choice
-REASON_AFTER = 12  # characters (6 in Chinese) that stand before a reason, or the decision would be nothing
+REASON_AFTER = 8  # characters (4 in Chinese) that stand before a reason, or the decision would be nothing
 
 _LISTING = re.compile(
     r"\b(?:options?|ways?|choices|alternatives?|either|variants)\b|方案|办法|做法|选择|方式|[两二三四]种",
@@ -111,8 +111,8 @@ def options_in(text: str) -> tuple[str, ...]:
 
 
 def is_request(sentence: Sentence) -> bool:
-    """Say whether a question only asks politely for something to be done."""
-    return wording.ASKED_TO.search(sentence) is not None
+    """Say whether a question only asks politely for something to be done, or for a nod to it."""
+    return wording.ASKED_TO.search(sentence) is not None or wording.NOD.search(sentence) is not None
 
 
 def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
@@ -123,7 +123,8 @@ def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
         if (sentence.asks and not is_request(sentence)) or place == taken:
             continue
         near = place < REPLY_SENTENCES
-        ruled = (requested and _is_item(sentence)) or _lays_down(sentence)
+        asks = sentence.asks and wording.ASKED_TO.search(sentence) is not None
+        ruled = (requested and _is_item(sentence)) or asks or _lays_down(sentence)
         if not ruled and not (near and _answers(sentence, asked)) and not _is_explained(sentence):
             continue
         rest = [other for other in said[place + 1 :] if not other.asks]
@@ -150,7 +151,7 @@ def _choosing(found: Found, options: tuple[str, ...]) -> Found:
 
 def _lays_down(sentence: Sentence) -> bool:
     bare = _bare(sentence.rstrip(".!。！ "))
-    if not wording.USER_RULE.search(bare) or not words(sentence):
+    if not wording.USER_RULE.search(bare) or not (words(sentence) or wording.LABEL.search(sentence)):
         return False
     return not wording.USER_STEP.search(bare) or wording.STRONG_RULE.search(bare) is not None
 

@@ -24,8 +24,9 @@ _END = re.compile(
 _PASTED = re.compile(
     r"^(?:\+|@@|-(?!-?[a-z])\S|//|/\*|\$ |>>>|[\])}]|\[\d|[~./]\S*/\S*$|\d+(?:[\t|→]|:\d)|\W?\"[\w-]+\"\s*:"
     r"|[\w.]+\(.*\)\s*[;{:]?$|import (?:\S+$|\{|.* from ['\"])|from \S+ import |(?:async )?(?:def|func|function) \w*\("
-    r"|(?:const|let|var) \w+ *(?:[:=]|\w+ //)|return (?:\S+[;({]|(?:nil|null|None)$)|class \w+[:({]|[\u2139\u2600-\u27bf\U0001f300-\U0001faff]"
-    r"|\d{4}-\d\d-\d\d[ T]\d|(?:both )?(?:modified|new file|deleted|renamed): |\(use \"git )"
+    r"|(?:const|let|var) \w+ *(?:[:=]|\w+ //)|return (?:\S+[;({]|(?:nil|null|None)$)|class \w+[:({]"
+    r"|[\u2139\u2600-\u27bf\U0001f300-\U0001faff]|\d{4}-\d\d-\d\d[ T]\d"
+    r"|(?:both )?(?:modified|new file|deleted|renamed): |\(use \"git )"
     r"|(?:[;{\\]|=>|\):)$|:=|^\W*$"
 )
 _CJK = re.compile(r"[\u3400-\u9fff]")

@@ -50,7 +50,7 @@ ASIDE = _table(
     r"\bno (?:idea|problem|worries|rush|hurry|need|thanks|clue|wonder|matter)\b|\bnever mind\b|\bif only\b",
     r"\bi'd like (?:an?|your|some) (?:\w+ )?(?:review|look|opinion|idea|overview|summary|explanation"
     r"|answer|estimate)\b",
-    r"\bas always\b|\bnot only\b|\bonly (?:just|then|now)\b|\bneed(?:s|ed)? (?:help|more|your)\b",
+    r"\bas always\b|\bnot only\b|\bonly (?:just|then|now|happens?|works?|fails?|occurs?|shows?|seems?|affects?|matters?)\b|\bneed(?:s|ed)? (?:help|more|your)\b",
     r"\buse(?:d|s)? to\b|\bthe use of\b|\bin use\b|\bof (?:no )?use\b|\bmake sense\b|\bmakes sense\b"
     r"|\bput differently\b",
     r"\b(?:must|should) (?:have (?:been|had)|be (?:because|the|some|a|an)\b)|\bkeeps? (?:failing"
@@ -65,7 +65,7 @@ QUOTED = re.compile(r"`[^`]*`|(?<!\w)--?[a-z][\w-]*|\"[^\"]{1,200}\"|“[^”]{1
 
 USER_RULE = _table(
     r"\bmust(?:n't| not)?\b|\bnever\b|\balways\b|\bdon't\b|\bdo not\b|\bdont\b|\bno longer\b|\bnot allowed\b",
-    r"\bha(?:s|ve) to\b|\bneeds? to (?:be|work|run|have|stay|survive|support|handle)\b|\bmake sure\b"
+    r"\bha(?:s|ve) to\b|\bneeds? to (?:be|work|run|have|stay|survive|support|handle|add|keep|use|make|remove)\b|\bmake sure\b"
     r"|\bonly\b",
     r"\bat (?:most|least)\b|\bno more than\b|\binstead\b|\brather than\b|\bprefer(?:ably)?\b|\bfrom now on\b",
     r"\bkeep(?:ing)?\b|\bstick (?:to|with)\b|\bstay with\b|\bshould(?:n't| not)?\b|\bwants?\b(?! me\b)"
@@ -139,12 +139,12 @@ REQUESTS = _table(
 
 ASKED_TO = _table(
     r"^(?:(?:ok|okay|so|now|and|also|please|hmm|great|nice)[,.]? )*(?:can|could|would|will) (?:you"
-    r"|we) (?:please )?"
-    rf"(?:also |just )?{_BUILD}\b",
-    r", ?(?:no|right|yeah|yes|ok|okay|correct)\?+$|(?:对吧|是吧|好吧)[？?]$",
+    rf"|we) (?:please )?(?:also |just )?{_BUILD}\b",
     r"(?:能不能|能否|可以|可不可以|麻烦)(?:帮我|请你|你|把)?.*(?:加|改|换|去掉|删|支持|实现|写)",
 )
-"""Questions that are requests, or only ask for a nod."""
+"""Questions that are requests."""
+NOD = _table(r", ?(?:no|right|yeah|yes|ok|okay|correct)\?+$", r"(?:对吧|是吧|好吧)[？?]$")
+"""Statements that only ask for a nod."""
 
 YES = _table(
     r"^(?:(?:hmm+|ok|okay|well|oh|ah)[,.]? )?(?:(?:yes|yep|yeah|yup|agreed?|sounds good|fair enough"
@@ -229,9 +229,9 @@ VAGUE_ASK = _table(
 
 HYPOTHETICAL = _table(
     r"\b(?:could|might|would|may|perhaps|maybe|possibly|alternatively|either|if (?:you|we|it|they|that"
-    r"|this|the|i)|option"
+    r"|this|the|i)|options?(?! [a-d1-9]\b)"
     r"|whether|i'd|we'd|it'd|suppose|for example|e\.g\.|suggest|recommend|propose|should (?:i|we))\b",
-    r"可以|可能|如果|或者|建议|推荐|方案|要不要|是否|也许|假如|比如|选项|倾向|考虑",
+    r"可以|可能|如果|或者|建议|推荐|(?<!这个)方案(?! ?[A-D1-9一二三])|要不要|是否|也许|假如|比如|选项|倾向|考虑",
 )
 """What an assistant only thinks about."""
 
