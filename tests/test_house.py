@@ -39,7 +39,8 @@ PURE = {
     *(f"locks.{name}" for name in ("graph", "claims", "blockers", "journal", "relation", "waits", "events")),
     *(f"locks.{name}" for name in ("views", "leases", "unlocked")),
     *(f"pool.{name}" for name in ("request", "chunk", "failures", "names", "numbers", "records", "turns")),
-    *(f"pool.{name}" for name in ("billing", "canonical", "chain", "identity", "joins")),
+    *(f"pool.{name}" for name in ("billing", "canonical", "chain", "identity", "joins", "inset")),
+    "pool.inset_memory",
     *(f"pool.{name}" for name in ("schedule", "shares", "slots", "spill", "standing", "waiting", "plan")),
 }
 PURE_PACKAGES = ("pool.protocols", "context.graph", "context.sessions")

@@ -13,15 +13,15 @@ from urllib.parse import quote, urlencode
 
 from bench.process import Child
 
-CONTEXT = "/v1/context/default"
 PATIENCE_S = 300.0  # for an index; the larger tree takes a tenth of it on two idle cores
 
 
 class Indexed:
-    """A running gateway whose workspace `default` is the tree."""
+    """A running gateway with one workspace, which has the name of the tree's folder."""
 
-    def __init__(self, child: Child, began: float) -> None:
+    def __init__(self, child: Child, workspace: str, began: float) -> None:
         self.pid = child.pid
+        self.workspace = workspace
         self.port = int((child.ready_line or "").rpartition(":")[2])
         self._began = began
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
@@ -34,13 +34,20 @@ class Indexed:
     def wait(self) -> None:
         """Wait until the graph has taken in every file; the gateway itself holds a question for ten seconds."""
         until = time.perf_counter() + PATIENCE_S
-        while self.ask("GET", graph("symbols", name="main", limit=1))[0] != 200:
-            if time.perf_counter() > until:
-                raise RuntimeError(f"the graph is not ready: {self.state()}")
+        while True:
+            status, answer = self.ask("GET", self.graph("symbols", name="main", limit=1))
+            if status == 200:
+                return
+            if b'"indexing"' not in answer or time.perf_counter() > until:
+                raise RuntimeError(f"the graph is not ready: {answer.decode()}")
+
+    def graph(self, question: str, **query: object) -> str:
+        """Return the path of a question to the graph."""
+        return f"/v1/context/{self.workspace}/graph/{quote(question)}?{urlencode(query, doseq=True)}"
 
     def state(self) -> dict[str, Any]:
         """Return what the gateway says of the graph."""
-        found: dict[str, Any] = self.get(CONTEXT)["graph"]
+        found: dict[str, Any] = self.get(f"/v1/context/{self.workspace}")["graph"]
         return found
 
     def pass_s(self) -> float:
@@ -83,13 +90,9 @@ def indexed(data: Path, tree: Path, *options: str) -> Iterator[Indexed]:
     command = [sys.executable, "-m", "herdr", "serve", *places, *options]
     began = time.perf_counter()
     with Child(command, lambda line: "listens on" in line, env) as child:
-        herdr = Indexed(child, began)
+        herdr = Indexed(child, tree.name, began)
         try:
             yield herdr
         finally:
             herdr.close()
 
-
-def graph(question: str, **query: object) -> str:
-    """Return the path of a question to the graph."""
-    return f"{CONTEXT}/graph/{quote(question)}?{urlencode(query, doseq=True)}"

@@ -282,8 +282,7 @@ def _assignments(text: str, folded: str) -> Iterator[Span]:
         named = _NOT_THE_THING.search(found[1]) is None
         if named and not (group == 4 and _CODE.search(value)) and _is_random(value):
             yield Span(start, start + len(value), "secret")
-            start = end
-        # What was no secret may begin with the next name.
+        # What is no secret may begin with the next name.
         found = _ASSIGNMENT.search(folded, start)
 
 

@@ -164,6 +164,9 @@ def test_assignments_of_values_that_nobody_invents_go(form: str, value: str) -> 
         "api_key_file: /run/secrets/Api1Key2",
         "token_expires: 2026-11-30T12:00:00Z",
         "max_tokens: 1234567890123456",
+        'api_key_id: "k3Yd9fQ2mZx81LpT"',
+        'password: "${Db9Pass7Word2xQ}"',
+        'token = "isOkToGoOnAndOnX"',
         "AKIAIOSFODNN7" + "EXAMPLE",
         "postgres://postgres:postgres@localhost/db",
         "postgres://user:password@localhost/db",
@@ -187,9 +190,14 @@ def test_overlapping_finds_are_one() -> None:
     assert redact(f"https://x:{token}@github.com/a") == ("https://x:[redacted: github]@github.com/a", 1)
 
 
+def test_a_token_that_ends_where_a_key_begins_is_seen_once_the_key_is_out() -> None:
+    token = "AI" + "za" + made(35, B64URL)
+    assert redact(token + pem("PRIVATE KEY")) == ("[redacted: google][redacted: private key]", 2)
+
+
 def test_letters_whose_lower_case_is_longer_do_not_shift_anything() -> None:
     value = made(40)
-    assert redact(f"İİİ password={value}") == ("İİİ password=[redacted: secret]", 1)
+    assert redact(f"İİİ PASSWORD={value}") == ("İİİ PASSWORD=[redacted: secret]", 1)
 
 
 def test_json_values_are_judged_by_their_names_too() -> None:

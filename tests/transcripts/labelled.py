@@ -89,12 +89,18 @@ def compared(summary: Summary, wanted: Iterable[Label]) -> Judged:
         hit.update(fits)
         if label.passing:
             continue
-        whole = [place for place in fits if all(word.casefold() in _told(summary.decisions[place]) for word in label.keep)]
+        whole = [
+            place
+            for place in fits
+            if all(word.casefold() in _told(summary.decisions[place]) for word in label.keep)
+        ]
         if whole:
             out.kept.append((label, summary.decisions[whole[0]]))
         else:
             out.missed.append(label)
-        out.right.extend(summary.decisions[place] for place in fits if summary.decisions[place] not in out.right)
+        out.right.extend(
+            summary.decisions[place] for place in fits if summary.decisions[place] not in out.right
+        )
     out.wrong = [decision for place, decision in enumerate(summary.decisions) if place not in hit]
     return out
 
@@ -128,4 +134,3 @@ def _message(number: int, line: dict[str, Any]) -> Message:
 
 def _microseconds(time: str) -> int:
     return round(datetime.fromisoformat(time).timestamp() * 1_000_000)
-

@@ -14,7 +14,9 @@ def talk(*lines: str) -> list[Message]:
     return [message(number, *line.split(": ", 1)) for number, line in enumerate(lines, 1)]
 
 
-def message(seq: int, who: str, text: str, calls: Sequence[Call] = (), *, failed: bool | None = None) -> Message:
+def message(
+    seq: int, who: str, text: str, calls: Sequence[Call] = (), *, failed: bool | None = None
+) -> Message:
     return Message(
         seq=seq,
         id=f"m{seq}",

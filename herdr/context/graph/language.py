@@ -56,6 +56,15 @@ Related = Callable[[str, Files], Sequence[str]]
 """Something about the file at this path that other files decide, too."""
 
 
+Counterparts = Callable[[str, Files, Sequence[str]], Sequence[str]]
+"""Which files, of those that define some name, define the same thing under it as the file at this path."""
+
+
+def no_counterparts(_path: str, _files: Files, _defining: Sequence[str]) -> Sequence[str]:
+    """For languages in which nothing is declared in one file and defined in another."""
+    return ()
+
+
 def nothing_related(_path: str, _files: Files) -> Sequence[str]:
     """For languages in which a file's path and imports say everything."""
     return ()
@@ -189,8 +198,8 @@ class Language(NamedTuple):
     """The other files whose top-level names are seen in a file without an import: those of its package."""
     known_keys: Related = nothing_related
     """Further `keys` of a file, by what files say: a package's own name, a crate's name in its manifest."""
-    counterparts: Related = nothing_related
-    """The files with the bodies of what a file only declares, or the other way round (C's `cart.h`, `cart.c`)."""
+    counterparts: Counterparts = no_counterparts
+    """Where a definition stands a second time: C's prototype and the function behind it."""
     read: Callable[[bytes], Outline] | None = None
     """Reads a file that needs no grammar: a manifest that says what its folder is called."""
     callable_kinds: frozenset[str] = frozenset(

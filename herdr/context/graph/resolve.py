@@ -43,6 +43,7 @@ class Resolver:
         self._project = project
         self.modules = Modules(project)
         self._named: dict[tuple[str, str, bool], Resolution] = {}
+        self._counterparts: dict[Place, tuple[Place, ...]] = {}
 
     def imported(self, path: str, found: Import) -> tuple[str, ...]:
         """Return the files that an import brings in; empty when it leads out of the workspace."""
@@ -65,15 +66,19 @@ class Resolver:
 
     def _with_counterparts(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
         """Add where else these definitions stand: in C, the function behind a header's prototype."""
-        found = set(places)
-        for path, place in places:
-            outline = self._project.outline(path)
-            assert outline is not None, path  # a place was found in it
-            name = qualified_name(outline, place)
-            for other in self._project.language(outline.language).counterparts(path, self._project):
-                its = self._project.outline(other)
-                found.update(Place(other, p) for p in _named_like(its, name))
-        return tuple(sorted(found))
+        for place in places:
+            if place not in self._counterparts:
+                self._counterparts[place] = tuple(self._counterparts_of(place))
+        return tuple(sorted({*places, *(p for place in places for p in self._counterparts[place])}))
+
+    def _counterparts_of(self, place: Place) -> Iterator[Place]:
+        outline = self._project.outline(place.path)
+        assert outline is not None, place  # it was found in there
+        symbol, name = outline.symbols[place.symbol], qualified_name(outline, place.symbol)
+        counterparts = self._project.language(outline.language).counterparts
+        defining = self._project.defining(symbol.name) if symbol.exported else ()
+        for path in counterparts(place.path, self._project, defining):
+            yield from (Place(path, p) for p in _named_like(self._project.outline(path), name))
 
     def named(self, language: str, name: str, plain: bool) -> Resolution:
         """Return what may be meant by a name alone; a plain one is no member where members need an object."""
@@ -142,7 +147,7 @@ def _named_like(outline: Outline | None, name: str) -> Iterator[int]:
     """Yield the symbols whose dotted name is this or its end: a source may leave its namespaces out."""
     last = name.rpartition(".")[2]
     for place, symbol in enumerate(outline.symbols if outline is not None else ()):
-        if outline is not None and symbol.name == last:
+        if outline is not None and symbol.name == last and symbol.exported:
             its = qualified_name(outline, place)
             if f".{its}".endswith(f".{name}") or f".{name}".endswith(f".{its}"):
                 yield place

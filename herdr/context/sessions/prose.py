@@ -23,7 +23,8 @@ _END = re.compile(
 # Lines that were pasted: of a diff, of code, of a log, of a terminal.
 _PASTED = re.compile(
     r"^(?:\+|@@|-(?!-?[a-z])\S|//|/\*|\$ |>>>|[\])}]|\[\d|[~./]\S*/\S*$|\d+(?:[\t|→]|:\d)|\W?\"[\w-]+\"\s*:"
-    r"|[\w.]+\(.*\)\s*[;{:]?$|import (?:\S+$|\{|.* from ['\"])|from \S+ import |(?:async )?(?:def|func|function) \w*\("
+    r"|[\w.]+\(.*\)\s*[;{:]?$|import (?:\S+$|\{|.* from ['\"])|from \S+ import "
+    r"|(?:async )?(?:def|func|function) \w*\("
     r"|(?:const|let|var) \w+ *(?:[:=]|\w+ //)|return (?:\S+[;({]|(?:nil|null|None)$)|class \w+[:({]"
     r"|[\u2139\u2600-\u27bf\U0001f300-\U0001faff]|\d{4}-\d\d-\d\d[ T]\d"
     r"|(?:both )?(?:modified|new file|deleted|renamed): |\(use \"git )"

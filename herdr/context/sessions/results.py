@@ -32,6 +32,8 @@ _ERROR_LINE = re.compile(
     r"|^(\S+ .*\bpanicked at .+)$|^(ERR!.+)$|^[ \t]*(Error: .+)$",
     re.M,
 )
+_COMPILER = re.compile(r"^error(?:\[E\d+\])?: |\berror TS\d+:|: (?:fatal )?error: ", re.M)
+_THROWN = re.compile(r"^(?:Uncaught )?\w*Error: ", re.M)
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\)", re.M)
 _PASSED = re.compile(
     r"^[= ]*(\d+ passed\b.*?)[= ]*$|^(test result: ok\. .*)$|^(ok\s+\S+.*)$|^(# pass [1-9]\d*)$"
@@ -70,7 +72,7 @@ def verdict(text: str, failed: bool | None) -> Verdict:
     names = tuple(dict.fromkeys(next(filter(None, found)) for found in _NAMED_FAILURE.findall(text)))[
         :NAMES_MAX
     ]
-    if failed or names or _COUNTED_FAILURE.search(text) or _TRACEBACK.search(text) or _compiles_not(text):
+    if failed or names or _COUNTED_FAILURE.search(text) or _is_thrown(text):
         return Verdict(failed=True, line=_telling(text, names), names=names)
     passed = list(_PASSED.finditer(text))
     line = next(filter(None, passed[-1].groups()), "").strip()[:LINE_MAX] if passed else ""
@@ -97,8 +99,9 @@ def _ends(text: str) -> str:
     return f"{text[: OUTPUT_MAX // 3]}\n{text[-OUTPUT_MAX * 2 // 3 :]}"
 
 
-def _compiles_not(text: str) -> bool:
-    return re.search(r"^error(?:\[E\d+\])?: |\berror TS\d+:|: (?:fatal )?error: ", text, re.M) is not None
+def _is_thrown(text: str) -> bool:
+    """Say whether a program ended with an error, or a compiler found one."""
+    return any(pattern.search(text) for pattern in (_TRACEBACK, _THROWN, _COMPILER))
 
 
 def _telling(text: str, names: tuple[str, ...]) -> str:

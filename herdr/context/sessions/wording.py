@@ -50,7 +50,8 @@ ASIDE = _table(
     r"\bno (?:idea|problem|worries|rush|hurry|need|thanks|clue|wonder|matter)\b|\bnever mind\b|\bif only\b",
     r"\bi'd like (?:an?|your|some) (?:\w+ )?(?:review|look|opinion|idea|overview|summary|explanation"
     r"|answer|estimate)\b",
-    r"\bas always\b|\bnot only\b|\bonly (?:just|then|now|happens?|works?|fails?|occurs?|shows?|seems?|affects?|matters?)\b|\bneed(?:s|ed)? (?:help|more|your)\b",
+    r"\bas always\b|\bnot only\b|\bonly (?:just|then|now|happens?|works?|fails?|occurs?|shows?|seems?"
+    r"|affects?|matters?)\b|\bneed(?:s|ed)? (?:help|more|your)\b",
     r"\buse(?:d|s)? to\b|\bthe use of\b|\bin use\b|\bof (?:no )?use\b|\bmake sense\b|\bmakes sense\b"
     r"|\bput differently\b",
     r"\b(?:must|should) (?:have (?:been|had)|be (?:because|the|some|a|an)\b)|\bkeeps? (?:failing"
@@ -65,7 +66,8 @@ QUOTED = re.compile(r"`[^`]*`|(?<!\w)--?[a-z][\w-]*|\"[^\"]{1,200}\"|“[^”]{1
 
 USER_RULE = _table(
     r"\bmust(?:n't| not)?\b|\bnever\b|\balways\b|\bdon't\b|\bdo not\b|\bdont\b|\bno longer\b|\bnot allowed\b",
-    r"\bha(?:s|ve) to\b|\bneeds? to (?:be|work|run|have|stay|survive|support|handle|add|keep|use|make|remove)\b|\bmake sure\b"
+    r"\bha(?:s|ve) to\b|\bneeds? to (?:be|work|run|have|stay|survive|support|handle|add|keep|use|make"
+    r"|remove)\b|\bmake sure\b"
     r"|\bonly\b",
     r"\bat (?:most|least)\b|\bno more than\b|\binstead\b|\brather than\b|\bprefer(?:ably)?\b|\bfrom now on\b",
     r"\bkeep(?:ing)?\b|\bstick (?:to|with)\b|\bstay with\b|\bshould(?:n't| not)?\b|\bwants?\b(?! me\b)"
@@ -76,8 +78,10 @@ USER_RULE = _table(
     r"|\bby default\b",
     r", not (?!sure|yet|really)\w|\bis (?:better|right|fine) (?:yes|there)\b|\bparked\b|\bis not ok\b"
     r"|\bbetter (?:that|if)\b",
-    r"(?:^|[,:;(] ?|\b(?:but|and|so|then|please|just|now|yes|no|ok|okay|for now|instead|also|that"
-    rf"|to) ){_BUILD}\s+(?=\S)",
+    r"(?:^|[,:;(] ?|\b(?:but|and|so|then|please|just|now|yes|no|ok|okay|for now|instead|also"
+    rf"|that) ){_BUILD}\s+(?=\S)",
+    r"^no (?=\w+ (?:\w+ ){0,3}(?:for|in|on|at|please|then|here|yet|anywhere)\b)"
+    r"|(?<![们在是])用 ?[A-Z]\w+(?=$|[，。吧])",
     r"^(?:now|next|also|then)[,:]? an? |\bwould be (?:\w+ )?(?:easier|better|nicer|cleaner|nice|great"
     r"|good)\b.*\bif\b|^not worth\b",
     r"必须|一定要|务必|不要|不能|不得|不许|禁止|千万|只能|只用|只要(?!是)|统一|保留|保持|改成|改为|换成"
@@ -231,7 +235,8 @@ HYPOTHETICAL = _table(
     r"\b(?:could|might|would|may|perhaps|maybe|possibly|alternatively|either|if (?:you|we|it|they|that"
     r"|this|the|i)|options?(?! [a-d1-9]\b)"
     r"|whether|i'd|we'd|it'd|suppose|for example|e\.g\.|suggest|recommend|propose|should (?:i|we))\b",
-    r"可以|可能|如果|或者|建议|推荐|(?<!这个)方案(?! ?[A-D1-9一二三])|要不要|是否|也许|假如|比如|选项|倾向|考虑",
+    r"可以|可能|如果|或者|建议|推荐|(?<!这个)方案(?! ?[A-D1-9一二三])|要不要|是否|也许|假如|比如|选项"
+    r"|倾向|考虑",
 )
 """What an assistant only thinks about."""
 
@@ -326,7 +331,9 @@ DONE = _table(
 )
 """That something is done."""
 
-NOT_DONE = _table(r"\b(?:but|still|not|except|fail(?:s|ed|ing)?|red)\b", r"但|还|没|失败|除了")
+NOT_DONE = _table(
+    r"\b(?:but|still|not|should|would|once|if|except|fail(?:s|ed|ing)?|red)\b", r"但|还|没|失败|除了"
+)
 """What makes a word of success none."""
 
 LEAD_IN = _table(

@@ -89,7 +89,7 @@ def test_what_is_within_a_function_is_not_in_the_map() -> None:
     project = MemoryProject(
         {
             "a.js": "export function pay() { function settle() {} }\n",
-            "b.py": "def pay_all():\n    def settle_all(): pass\n",
+            "b.py": "def pay_all():\n    def settle_all(): pass\n    class Local:\n        def undo(self): pass\n",
             "c.js": "x.settle()\n",
             "d.py": "x.settle_all()\n",
         }

@@ -170,6 +170,7 @@ def test_equal_graphs_have_equal_ranks_to_the_last_bit(contents: list[str], rand
         grown.write(path, source)
     grown.remove("gone.py")
     fresh, late = ranks(MemoryProject(files)), ranks(grown)
+    assert fresh.references == late.references
     assert (fresh.files, fresh.symbols) == (late.files, late.symbols)
     assert isclose(sum(fresh.files.values()), 1.0, rel_tol=1e-6)
     near, far = (

@@ -249,6 +249,36 @@ def test_a_method_of_a_base_from_outside_may_hide_a_function() -> None:
     assert meaning(source, "store", "cart.cpp") == "exact cart.cpp::store"
 
 
+def test_a_name_may_be_given_out_under_another() -> None:
+    module = {"cart.js": "function hidden() {}\nfunction shown() {}\nexport { hidden as shown };\n"}
+    source = "import { shown } from './cart';\nshown();\n"
+    assert meaning(source, "shown", "main.js", **module) == "exact cart.js::hidden"
+
+
+def test_a_capital_name_that_nothing_defines_is_the_languages_own() -> None:
+    source = "class Cart { String format() { return String.format(this); } }"
+    assert meaning(source, "String.format", "Cart.java") == "external"
+    own = {"String.java": "package other; class String { static void format() {} }"}
+    assert meaning(source, "String.format", "Cart.java", **own).startswith("name ")
+
+
+def test_types_and_imports_are_not_hidden_by_a_base_from_outside() -> None:
+    tax = {"tax/Tax.java": "package tax; public class Tax { public static int rate() { return 1; } }"}
+    source = "import static tax.Tax.rate;\nimport tax.Tax;\n"
+    source += "class Cart extends Outer { int f() { return rate() + Tax.rate(); } }"
+    assert meaning(source, "rate", "Cart.java", **tax) == "exact tax/Tax.java::Tax.rate"
+    assert meaning(source, "Tax.rate", "Cart.java", **tax) == "exact tax/Tax.java::Tax.rate"
+    source = "namespace tax { int rate() { return 1; } }\n"
+    source += "class Cart : public Outer { int f() { return tax::rate(); } };\n"
+    assert meaning(source, "tax.rate", "cart.cpp") == "exact cart.cpp::tax.rate"
+
+
+def test_a_function_of_c_is_its_declaration_and_its_definition() -> None:
+    files = {"cart.h": "int add(int a);\n", "cart.c": '#include "cart.h"\nint add(int a) { return a; }\n'}
+    source = '#include "cart.h"\nint main(void) { return add(1); }\n'
+    assert meaning(source, "add", "main.c", **files) == "exact cart.c::add cart.h::add"
+
+
 def test_a_class_may_be_opened_in_several_files() -> None:
     parts = {
         "cart.rb": "class Cart\n  def add; end\nend\n",

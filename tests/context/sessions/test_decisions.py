@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the marks of Chinese
 import pytest
 from transcripts.talk import decided, message, talk, told
 
@@ -154,7 +155,9 @@ def test_an_answer_that_puts_off_is_none() -> None:
 
 
 def test_lists_of_requests() -> None:
-    assert decided("u: Please do the following:\n1. `--where ms>500` for fields\n2. colours in the table\n3. why though?") == [
+    assert decided(
+        "u: Please do the following:\n1. `--where ms>500` for fields\n2. colours in the table\n3. why though?"
+    ) == [
         "`--where ms>500` for fields",
         "colours in the table",
     ]

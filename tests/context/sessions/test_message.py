@@ -42,7 +42,12 @@ def read(data: Any, type: str = "session.message") -> Message:
     "type, data, role, text",
     [
         ("session.message", {"role": "user", "content": "hello"}, "user", "hello"),
-        ("session.message", {"role": "assistant", "content": [{"type": "text", "text": "a"}, "b"]}, "assistant", "a\n\nb"),
+        (
+            "session.message",
+            {"role": "assistant", "content": [{"type": "text", "text": "a"}, "b"]},
+            "assistant",
+            "a\n\nb",
+        ),
         ("session.message", {"role": "developer", "content": "be brief"}, "system", "be brief"),
         ("user.message", "plain words", "user", "plain words"),
         ("user.message", {"prompt": "do it"}, "user", "do it"),
@@ -81,8 +86,15 @@ def test_calls_are_read_from_blocks_and_reasoning_is_dropped() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        {"id": "c1", "name": "Edit", "arguments": '{"path": "src\\\\a.py", "files": ["b.py", {"path": "c.py"}]}'},
-        {"id": "c1", "function": {"name": "Edit", "arguments": {"path": "src/a.py", "paths": ["b.py", "c.py"]}}},
+        {
+            "id": "c1",
+            "name": "Edit",
+            "arguments": '{"path": "src\\\\a.py", "files": ["b.py", {"path": "c.py"}]}',
+        },
+        {
+            "id": "c1",
+            "function": {"name": "Edit", "arguments": {"path": "src/a.py", "paths": ["b.py", "c.py"]}},
+        },
     ],
 )
 def test_calls_are_read_from_both_apis(call: dict[str, Any]) -> None:
@@ -91,7 +103,14 @@ def test_calls_are_read_from_both_apis(call: dict[str, Any]) -> None:
 
 
 def test_what_a_tool_answered() -> None:
-    blocks = [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "no"}], "is_error": True}]
+    blocks = [
+        {
+            "type": "tool_result",
+            "tool_use_id": "c1",
+            "content": [{"type": "text", "text": "no"}],
+            "is_error": True,
+        }
+    ]
     message = read({"role": "user", "content": blocks})
     assert (message.role, message.text, message.answers, message.failed) == ("tool", "no", "c1", True)
     said = read({"role": "user", "content": [*blocks, {"type": "text", "text": "go on"}]})
@@ -99,14 +118,18 @@ def test_what_a_tool_answered() -> None:
 
 
 def test_a_result_that_brings_its_call_along() -> None:
-    message = read({"tool_name": "Bash", "tool_input": {"command": "make"}, "output": "", "exit_code": 2}, "tool.result")
+    message = read(
+        {"tool_name": "Bash", "tool_input": {"command": "make"}, "output": "", "exit_code": 2}, "tool.result"
+    )
     assert (message.tool, message.failed) == ("Bash", True)
     assert message.calls == (Call("Bash", "make"),)
 
 
 def test_a_command_is_kept_without_the_files_it_spells_out() -> None:
     command = "cat > a.py <<'X'\n" + "x = 1\n" * 500 + "X\npytest tests/a"
-    [call] = read({"role": "assistant", "tool_calls": [{"name": "sh", "arguments": {"command": command}}]}).calls
+    [call] = read(
+        {"role": "assistant", "tool_calls": [{"name": "sh", "arguments": {"command": command}}]}
+    ).calls
     assert call.command == "cat > a.py <<'X'\npytest tests/a"
     long = "echo " + "a" * 500 + " && pytest"
     [call] = read({"role": "assistant", "tool_calls": [{"name": "sh", "arguments": {"command": long}}]}).calls

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the marks of Chinese
 import pytest
 
 from herdr.context.sessions.prose import PROSE_MAX, SENTENCE_MAX, SENTENCES_MAX, plain, sentences, words
@@ -31,7 +32,9 @@ def test_pasted_lines_are_no_prose(line: str) -> None:
     assert sentences(line) == []
 
 
-@pytest.mark.parametrize("line", ["--json must be one line", "return 400, not 500", "./src/a.py should go", "@a.py keep it"])
+@pytest.mark.parametrize(
+    "line", ["--json must be one line", "return 400, not 500", "./src/a.py should go", "@a.py keep it"]
+)
 def test_lines_that_only_look_pasted(line: str) -> None:
     assert sentences(line) == [line]
 

@@ -119,6 +119,20 @@ async def test_time_over_is_gone_before_anybody_has_cleared_it(store, clock):
     assert await store.artifacts.next_expiry() is None
 
 
+async def test_one_that_goes_tells_of_its_last_use(store, clock):
+    for name in "ab":
+        await store.artifacts.put(draft(name, ttl_s=10), bytes(400))
+    clock.advance(5)
+    used_us = clock.wall
+    await store.artifacts.get("default", "a")
+    await store.artifacts.get("default", "b")
+    gone = list((await store.artifacts.put(draft("c", ttl_s=1000), bytes(400))).gone)
+    await store.artifacts.get("default", "b")
+    clock.advance(5)
+    gone += await store.artifacts.expire()
+    assert [(one.artifact.name, one.artifact.used_us) for one in gone] == [("a", used_us), ("b", used_us)]
+
+
 async def test_one_whose_time_is_over_is_no_replacement_and_goes_first(store, clock):
     await store.artifacts.put(draft("a", ttl_s=10), bytes(500))
     await store.artifacts.put(draft("b"), bytes(500))

@@ -56,6 +56,10 @@ COMMON_QUERY = f"""
 """
 
 SPECIFIERS_MAX = 12  # words at a declaration's beginning; its list of names may have thousands
+DEFINING_MAX = (
+    30  # files with one name; more of them are programs of their own, such as tests with their `main`
+)
+REACHED_MAX = 50  # headers behind one file, nearest first, among which one is looked for
 _CLIMB_MAX = 64  # conditions around one declaration; each step up costs a search from the root
 _DECLARING = frozenset({"declaration", "field_declaration", "type_definition"})
 _AROUND_DECLARATIONS = frozenset({"declaration", "template_declaration", "linkage_specification"})
@@ -68,8 +72,7 @@ _AROUND_NAMES = {
 _WRAPPERS = frozenset(
     {"parenthesized_declarator", "reference_declarator", "attributed_declarator", "variadic_declarator"}
 )
-_HEADERS = ("h", "hh", "hpp", "hxx", "h++")
-_SOURCES = ("c", "cc", "cpp", "cxx", "c++")
+_SOURCES = frozenset({"c", "cc", "cpp", "cxx", "c++"})
 _INCLUDE_FOLDERS = frozenset({"", "include", "includes", "inc"})
 
 
@@ -211,8 +214,7 @@ def find_module(found: Import, path: str, files: Files) -> Sequence[str]:
     beside = normal(f"{folder}/{module}")
     if beside is not None and files.has(beside):
         return (beside,)
-    rest = module.lstrip("./") if module.startswith(".") else module
-    return nearest(ending(rest, files), folder)
+    return () if module.startswith(".") else nearest(ending(module, files), folder)
 
 
 def _is_header_root(path: str, module: str) -> bool:
@@ -227,19 +229,27 @@ def keys(path: str) -> Iterable[str]:
     return (parts[-2],) if len(parts) > 1 else (name, f"<{name}>", f"{name}>")
 
 
-def counterparts(path: str, files: Files) -> Sequence[str]:
-    """Return the source of the same name that includes a header, or the headers that such a source includes."""
-    stem, _, suffix = path.rpartition("/")[2].rpartition(".")
-    if suffix in _SOURCES:
-        return [header for end in _HEADERS for header in _included(path, f"{stem}.{end}", files)]
-    sources = (p for end in _SOURCES for p in files.named(f"{stem}.{end}")) if suffix in _HEADERS else ()
-    name = f"{stem}.{suffix}"
-    return nearest([p for p in sources if path in _included(p, name, files)], path.rpartition("/")[0])
+def counterparts(path: str, files: Files, defining: Sequence[str]) -> Sequence[str]:
+    """Return the files that define what a header declares, and the headers that declare what a file defines.
+
+    With linkage that reaches other files, one name is one function wherever a file includes its header.
+    """
+    if len(defining) > DEFINING_MAX:
+        return ()
+    return [p for p in defining if p != path and (_reaches(p, path, files) or _reaches(path, p, files))]
 
 
-def _included(path: str, name: str, files: Files) -> Iterator[str]:
-    """Yield the headers of a name that a file includes."""
-    outline = files.outline(path)
-    for found in outline.imports if outline is not None else ():
-        if found.module.strip("<>").rpartition("/")[2] == name:
-            yield from find_module(found, path, files)
+def _reaches(path: str, header: str, files: Files) -> bool:
+    """Tell whether a file includes a header, itself or through others."""
+    if header.rpartition(".")[2] in _SOURCES:
+        return False
+    reached = [path]
+    for at in reached:  # grows on the way
+        outline = files.outline(at)
+        for found in outline.imports if outline is not None else ():
+            for file in find_module(found, at, files):
+                if file == header:
+                    return True
+                if file not in reached and len(reached) < REACHED_MAX:
+                    reached.append(file)
+    return False

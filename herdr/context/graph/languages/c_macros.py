@@ -57,6 +57,11 @@ _KERNEL = re.compile(
 _LONG_DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE
 )  # fmt: skip
+_LONG_CONDITION = re.compile(
+    rb"^([ \t]*#[ \t]*(?:el)?if )([^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE
+)
+"""A condition of several lines; what it says is not asked."""
+
 _LINKAGE = re.compile(
     rb"(#[ \t]*if[^\n]{0,200}__cplusplus[^\n]{0,200}\n\s*)"
     rb"(extern[ \t]*\"C\"[ \t\n]*\{(?=[^\n]{0,200}\n\s*#[ \t]*(?:endif|else))|\}(?=[ \t]*(?:\n|/|;)))"
@@ -78,6 +83,7 @@ def without_macros(source: bytes) -> bytes:
     """Return the source with the macros blanked that would make its grammar lose its way."""
     source = _BEFORE_TAG.sub(lambda m: m[1] + _blank(m[2]), source)
     source = _LINKAGE.sub(lambda m: m[1] + _blank(m[2]), source)
+    source = _LONG_CONDITION.sub(lambda m: m[1] + b"1" + _blank(m[2])[1:], source)
     source = _LONG_DEFINE.sub(_without_comments, source)
     source = _ALONE.sub(lambda m: _blank(m[0]), source)
     source = _LAST.sub(lambda m: m[0][: -len(m[1])] + _blank(m[1]), source)

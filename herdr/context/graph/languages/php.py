@@ -50,6 +50,8 @@ _TYPES = frozenset(
 )
 _NAMES = frozenset({"name", *_PATHS})
 _DIRNAME = frozenset({"dirname(__FILE__)", "__DIR__"})
+_ELEMENTS = frozenset({"property_element", "const_element"})
+_WORDS_MAX = 12  # words before a name; a list of names may have thousands
 _PACKAGE_MAX = 2_000  # files of one namespace among which a name that no file is called by is looked for
 
 
@@ -82,15 +84,22 @@ def refine(kind: Kind, node: Node) -> Kind | None:
 def signature(node: Node) -> str:
     """Return a definition up to its body; one of several properties with what they share."""
     above = node.parent
-    if node.type in ("property_element", "const_element") and above is not None:
-        shared = [n for n in above.children if n.end_byte <= node.start_byte and n.type not in _LISTED]
-        return " ".join([*map(text_of, shared), first_line(node)])
+    if node.type in _ELEMENTS and above is not None:
+        return " ".join(
+            [*(text_of(n) for n in _words(above) if n.type != "attribute_list"), first_line(node)]
+        )
     attributes, body = node.child_by_field_name("attributes"), node.child_by_field_name("body")
     end = body.start_byte if body else node.end_byte
     return one_line(node, end - node.start_byte, attributes.end_byte - node.start_byte if attributes else 0)
 
 
-_LISTED = frozenset({"property_element", "const_element", ",", "attribute_list", "comment"})
+def _words(node: Node) -> Iterator[Node]:
+    """Yield what stands before the first name of a declaration."""
+    for place in range(min(node.child_count, _WORDS_MAX)):
+        word = node.child(place)
+        if word is None or word.type in _ELEMENTS:
+            return
+        yield word
 
 
 def bases(node: Node) -> tuple[str, ...]:
@@ -110,9 +119,9 @@ def bases(node: Node) -> tuple[str, ...]:
 
 def exported(_name: str, node: Node) -> bool:
     """Tell that a member is not private."""
-    holder = node.parent if node.type in ("property_element", "const_element") else node
-    words = (n for n in (holder.children if holder else ()) if n.type == "visibility_modifier")
-    return all(text_of(word) != "private" for word in words)
+    holder = node.parent if node.type in _ELEMENTS else node
+    words = _words(holder) if holder else ()
+    return all(text_of(word) != "private" for word in words if word.type == "visibility_modifier")
 
 
 def read_imports(node: Node) -> Iterator[Import]:

@@ -103,10 +103,12 @@ class SqliteArtifacts:
         ends_us = await self.next_expiry()
         if ends_us is None or ends_us > self._clock.wall_us():
             return []
-        return await self._database.write(0, self._on_thread_expire)
+        notes = self.touches.take()
+        return await self._database.write(0, lambda db: self._on_thread_expire(db, notes))
 
-    def _on_thread_expire(self, db: sqlite3.Connection) -> list[Gone]:
+    def _on_thread_expire(self, db: sqlite3.Connection, notes: Notes) -> list[Gone]:
         with transaction(db):
+            self.touches.flush(db, notes)
             return rows.remove_expired(db, self._clock.wall_us())
 
     async def next_expiry(self) -> int | None:

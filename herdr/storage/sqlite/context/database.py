@@ -4,7 +4,6 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
@@ -141,17 +140,11 @@ class Database:
             self._failed = True
 
     async def close(self) -> None:
-        """Move the write-ahead log into the file and release it; safe to call twice."""
+        """Release the file; safe to call twice. SQLite empties the write-ahead log with the last connection."""
         async with self._gate:
             self._is_open = False
             await self._readers.close()
-            try:
-                if self._writer.is_open:
-                    # On a full disk it stays beside the file, and nothing of it is lost.
-                    with suppress(ContextUnavailable):
-                        await self._writer.run(self._wal.scrub)
-            finally:
-                await self._writer.close()
+            await self._writer.close()
 
 
 def _cannot_open(path: Path, error: sqlite3.Error) -> str:
