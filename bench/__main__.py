@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import follow, publish, urgent
+from bench.context import beside, index, saved, snapshot
 from bench.locks import decisions, turns
 from bench.models import agents, overhead, urgency
 from bench.plan import Plan
@@ -34,8 +35,14 @@ MEASURES: dict[str, Callable[[Plan], list[Line]]] = {
     "streams": overhead.streams,
     "urgency": urgency.urgency,
 }
-ON_REQUEST: dict[str, Callable[[Plan], list[Line]]] = {"agents": agents.agents}
-"""Takes minutes and a real model: only with `--only`."""
+ON_REQUEST: dict[str, Callable[[Plan], list[Line]]] = {
+    "agents": agents.agents,
+    "graph-index": index.index,
+    "graph-saved": saved.saved,
+    "graph-snapshot": snapshot.snapshot,
+    "graph-beside": beside.beside,
+}
+"""Takes minutes and a real model, or source trees and peers that pip fetches first: only with `--only`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

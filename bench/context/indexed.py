@@ -95,4 +95,3 @@ def indexed(data: Path, tree: Path, *options: str) -> Iterator[Indexed]:
             yield herdr
         finally:
             herdr.close()
-

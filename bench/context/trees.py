@@ -1,11 +1,9 @@
 """Source trees to measure on: unpacked anew, as git repositories, since that is what people work in."""
 
-import contextlib
 import os
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from bench.context.fetched import Sdist, sdist
@@ -16,17 +14,33 @@ _NOBODY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 _AUTHOR = ("-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "-c", "gc.auto=0")
 
 
-@contextlib.contextmanager
-def unpacked(folder: Path, wanted: Sdist) -> Iterator[Path]:
-    """Unpack a source distribution below `folder` and commit it; it is removed at the end."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix="tree-") as place:
-        with tarfile.open(sdist(wanted)) as archive:
-            archive.extractall(place, filter="data")
-        (tree,) = Path(place).iterdir()
-        git(tree, "init", "-q")
-        git(tree, "add", "-A")
-        git(tree, *_AUTHOR, "commit", "-q", "-m", wanted.name)
-        yield tree
+def tree_of(folder: Path, wanted: Sdist) -> Path:
+    """Return a source distribution, unpacked and committed below `folder`: once for all measures of one run.
+
+    Who changes files in it puts them back with `restore`.
+    """
+    place = folder / "trees" / wanted.package
+    tree = place / f"{wanted.package}-{wanted.version}"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=folder, prefix="tree-") as beside:
+            with tarfile.open(sdist(wanted)) as archive:
+                archive.extractall(beside, filter="data")
+            _commit(Path(beside, tree.name), wanted.name)
+            place.mkdir(parents=True)
+            Path(beside, tree.name).rename(tree)
+    return tree
+
+
+def _commit(tree: Path, message: str) -> None:
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, *_AUTHOR, "commit", "-q", "-m", message)
+
+
+def restore(tree: Path) -> None:
+    """Bring every file back to what was committed."""
+    git(tree, "checkout", "-q", "--", ".")
+    git(tree, "clean", "-q", "-fd")
 
 
 def checked_out(tree: Path, place: Path) -> None:
@@ -36,7 +50,9 @@ def checked_out(tree: Path, place: Path) -> None:
 
 def sources(tree: Path) -> list[str]:
     """Return the paths of the files in languages that Herdr reads, which is what the peers are given."""
-    return [path for path in git(tree, "ls-files", "-z").split("\0") if path and language_of(path) is not None]
+    return [
+        path for path in git(tree, "ls-files", "-z").split("\0") if path and language_of(path) is not None
+    ]
 
 
 def git(folder: Path, *arguments: str) -> str:

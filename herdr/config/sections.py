@@ -223,7 +223,7 @@ class LocksSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ContextSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The shared picture of the project. Read and checked now, used by a later version."""
+    """What tools share about a project: its graph, sessions, artifacts."""
 
     project_graph_ttl: Annotated[
         float, Meta(ge=0, le=DAY_S, description="Seconds that the project graph may go unverified.")

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import NODEFAULT, Raw
 
 from herdr.event import Envelope, Receipt
+from herdr.web.openapi_context import MORE as CONTEXT_MORE
 from herdr.web.problems import CONTENT_TYPE as PROBLEM
 from herdr.web.problems import Problem
 from herdr.web.query import LIMIT_DEFAULT, LIMIT_MAX
@@ -163,6 +164,7 @@ _MORE: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "parameters": [_query("owner", "who waits"), _query("on", "for whom")],
     },
     ("GET", "/metrics"): {"media": {"text/plain": {"schema": {"type": "string"}}}},
+    **CONTEXT_MORE,
 }
 
 
@@ -270,6 +272,8 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     if endpoint.request is not None:
         content = {JSON: {"schema": schemas.of(endpoint.request)}, **more.get("bodies", {})}
         operation["requestBody"] = {"required": not more.get("is_optional", False), "content": content}
+    elif "takes" in more:
+        operation["requestBody"] = {"required": True, "content": more["takes"]}
     return operation
 
 
@@ -284,7 +288,8 @@ def _responses(endpoint: Endpoint, more: Mapping[str, Any], schemas: _Schemas) -
     if endpoint.method == "DELETE" and not content:
         responses["204"] = {"description": "Done."}
     elif endpoint.method != "POST" or 201 not in endpoint.answers:
-        responses["200"] = {"description": "Done.", **({"content": content} if content else {})}
+        done = str(more.get("status", 200))
+        responses[done] = {"description": "Done.", **({"content": content} if content else {})}
     for status, meaning in endpoint.answers.items():
         told = {} if status < 400 else {PROBLEM: {"schema": schemas.of(Problem)}}
         if single is not None and (status < 400 or status in more.get("receipts", ())):

@@ -23,7 +23,9 @@ import herdr_sdk
 from herdr.cli.main import GROUPS
 from herdr.config import load
 from herdr.pool.failures import STATUSES
+from herdr.sharing.folding import DELETED, RECORDED
 from herdr.web import asgi
+from herdr.web.context_routes import context_endpoints
 from herdr.web.lock_routes import lock_endpoints
 from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
@@ -34,15 +36,18 @@ REFERENCE = ROOT / "docs/reference"
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(p for top in ("docs", "spec", "sdk", "bench") for p in (ROOT / top).rglob("*.md"))]
 )
-NO_EVENTS = {asgi.ABORT, asgi.WRITE_WHOLE, "herdr.lock", "herdr.yaml"}  # keys of the scope, and two files
+NO_EVENTS = {asgi.ABORT, asgi.WRITE_WHOLE, "herdr.lock", "herdr.yaml", "herdr.indexer"}  # keys, files, a module
 CODE_AT = {  # where a call that raises, or makes, an error has the code among its arguments
     **dict.fromkeys(
         ("HerdrError", "InvalidInput", "NotFound", "LogUnavailable", "StartupError", "TooMany"), 1
     ),
-    **{"ModelError": 0, "Refused": 0, "_told_as": 0, "invalid": 1, "refuse": 1},
+    **{"ModelError": 0, "Refused": 0, "_told_as": 0, "invalid": 1, "refuse": 1, "__init__": 1},
 }
 PROTOCOLS = "herdr/pool/protocols/"  # what is wrong in a model's request is always `invalid_request`
-MAKES_EVENT = {"Draft", "WorkspaceEvent", "announce", "own", "own_draft", "_own_event", "synthetic_block"}
+MAKES_EVENT = {
+    *("Draft", "WorkspaceEvent", "announce", "_announce", "own", "own_draft", "_own_event", "synthetic_block"),
+}
+FROM_THE_INDEXER = {"context.changed", "context.indexed"}  # their names are put together
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -90,7 +95,7 @@ def codes_in_the_code() -> set[str]:
                     name = line.targets[0] if isinstance(line, ast.Assign) else getattr(line, "target", None)
                     if getattr(name, "id", "") == "code" and (value := getattr(line, "value", None)):
                         found.update(texts(value))
-    return found
+    return found - {""}
 
 
 def event_types_in_the_code() -> set[str]:
@@ -116,7 +121,7 @@ def event_types_in_the_code() -> set[str]:
 def all_endpoints() -> list[Endpoint]:
     others = [
         endpoint
-        for build in (model_endpoints, lock_endpoints)
+        for build in (model_endpoints, lock_endpoints, context_endpoints)
         for endpoint in build(*(MagicMock() for _ in inspect.signature(build).parameters))
     ]
     parts = inspect.signature(endpoints).parameters
@@ -200,8 +205,8 @@ def test_every_metric_is_in_the_reference(gateway: GatewayProcess) -> None:
 
 
 def test_every_event_type_is_in_the_reference() -> None:
-    shown = set(re.findall(r"`([a-z]+\.[a-z_]+)`", (REFERENCE / "events.md").read_text()))
-    there = event_types_in_the_code()
+    shown = set(re.findall(r"`([a-z]+(?:\.[a-z_]+)+)`", (REFERENCE / "events.md").read_text()))
+    there = event_types_in_the_code() | FROM_THE_INDEXER | {RECORDED, DELETED}
     assert {"herdr.gap", "herdr.bye", "herdr.corrupt", "conflict.detected", "file.changed"} <= there
     assert not there - shown
     assert not {name for name in shown if name.startswith("herdr.")} - there

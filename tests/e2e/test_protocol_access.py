@@ -25,7 +25,7 @@ TOKENS = {
     "boss": ["admin"],
     "asker": ["models"],
     "locker": ["locks"],
-    "none": ["context"],
+    "sharer": ["context"],
 }
 SECRETS = {name: f"hrd_{name}_0123456789abcdef" for name in TOKENS}
 
@@ -56,6 +56,24 @@ SURFACE: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/chat"): "models",
     ("GET", "/v1/pool"): "models",
     ("GET", "/v1/calls"): "models",
+    ("GET", "/v1/context/{workspace}"): "context",
+    ("POST", "/v1/context/{workspace}/index"): "context",
+    **{
+        ("GET", f"/v1/context/{{workspace}}/graph/{question}"): "context"
+        for question in ("map", "files/{path}", "symbols", "callers", "callees", "dependents", "skipped")
+    },
+    ("GET", "/v1/blobs/{sha256}"): "context",
+    ("GET", "/v1/sessions"): "context",
+    ("GET", "/v1/sessions/{session}"): "context",
+    ("DELETE", "/v1/sessions/{session}"): "context",
+    ("GET", "/v1/sessions/{session}/messages"): "context",
+    ("POST", "/v1/sessions/{session}/messages"): "context",
+    ("GET", "/v1/artifacts"): "context",
+    ("GET", "/v1/artifacts/{name}"): "context",
+    ("PUT", "/v1/artifacts/{name}"): "context",
+    ("DELETE", "/v1/artifacts/{name}"): "context",
+    ("GET", "/v1/snapshots/{workspace}"): "context",
+    ("POST", "/v1/snapshots/{workspace}"): "admin",
     ("GET", "/"): None,
     ("GET", "/healthz"): None,
     ("GET", "/livez"): None,
@@ -70,13 +88,17 @@ OTHERS = {  # their errors have their protocols' forms, see tests/web/test_model
     ("POST", "/v1/responses"),
     ("GET", "/v1/models"),
 }
-NAMES = {"seq": 1, "name": "mine", "lock": "mine", "wait": "mine"}
+NAMES = {
+    **dict.fromkeys(("name", "lock", "wait", "workspace", "session", "path"), "mine"),
+    **{"seq": 1, "sha256": "0" * 64},
+}
 HOLDER = {
     "models": "asker",
     "events:publish": "publisher",
     "events:follow": "follower",
     "routes": "router",
     "locks": "locker",
+    "context": "sharer",
     "admin": "boss",
 }
 

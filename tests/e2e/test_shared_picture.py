@@ -30,18 +30,16 @@ def gateway(tmp_path: Path, tree: Path) -> Iterator[GatewayProcess]:
 def test_a_tool_that_writes_a_caller_knows_the_new_signature(gateway: GatewayProcess, tree: Path) -> None:
     editor = f"""
     import pathlib
-    hub = Hub(name="editor")
-    say("ready")
-    await line()
-    pathlib.Path({str(tree / "shop" / "cart.py")!r}).write_text("def total(items, currency):\\n    return 0\\n")
-    await hub.publish("file.changed", subject="shop/cart.py", workspace={WS!r})
-    say("changed")
-    await line()
-    await hub.close()
+    async with Hub(name="editor") as hub:
+        say("ready")
+        await line()
+        pathlib.Path({str(tree / "shop" / "cart.py")!r}).write_text("def total(items, currency):\\n    return 0\\n")
+        await hub.publish("file.changed", subject="shop/cart.py", workspace={WS!r})
+        say("changed")
+        await line()
     """
     writer = f"""
-    hub = Hub(name="writer")
-    async with hub.follow(type="context.changed") as changes:
+    async with Hub(name="writer") as hub, hub.follow(type="context.changed") as changes:
         say("ready")
         await line()
         found = await hub.context({WS!r}).callers("shop/cart.py::total")
@@ -51,7 +49,6 @@ def test_a_tool_that_writes_a_caller_knows_the_new_signature(gateway: GatewayPro
             [signature] = event.data["signatures"]
             say(signature["old"], "->", signature["new"], *signature["callers"])
             break
-    await hub.close()
     """
     with tools(gateway, writer, editor) as (b, a):
         assert (b.hear(), a.hear()) == ("ready", "ready")

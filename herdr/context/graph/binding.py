@@ -7,20 +7,15 @@ and a method found through `self` may be another one in a subclass.
 
 from collections.abc import Sequence
 
-import msgspec
-
-from herdr.context.graph.dialects import Dialect, dialect
+from herdr.context.graph.dialects import dialect
+from herdr.context.graph.exports import Exports, Steps
 from herdr.context.graph.inheritance import TYPES, Types, parts_of
 from herdr.context.graph.meaning import OUTSIDE, UNKNOWN, Meaning, agreed, settled, together
 from herdr.context.graph.modules import Modules
-from herdr.context.graph.outline import Import, Kind, Outline
+from herdr.context.graph.outline import Kind, Outline
 from herdr.context.graph.parse import CLASS_LIKE
 from herdr.context.graph.project import Place, Project
 from herdr.context.graph.scopes import SPACES, around, scope_at, takes, tops
-
-STEPS_MAX = 2_000  # looked-up names for one question; the longest in Django takes 90
-MODULE_FILES_FEW = 8
-PASSED_ON_MAX = 32  # modules that pass one name on behind one another
 
 
 class Bindings:
@@ -29,14 +24,14 @@ class Bindings:
     def __init__(self, project: Project, modules: Modules) -> None:
         self._project = project
         self._modules = modules
+        self._steps = Steps()
         self._types = Types(project, modules, self.dotted)
-        self._steps = STEPS_MAX
-        self._exporting: set[tuple[str, str]] = set()
+        self._exports = Exports(project, modules, self._steps, self.name, self.member)
 
     def dotted(self, path: str, scope: int, parts: Sequence[str]) -> Meaning:
         """Return what a chain of names means in a scope of a file."""
         outline = self._project.outline(path)
-        if outline is None or not self._step():
+        if outline is None or not self._steps.take():
             return UNKNOWN
         if parts[0] in dialect(outline.language).super_names:
             return self._super(path, outline, scope, parts)
@@ -44,7 +39,7 @@ class Bindings:
         for part in parts[1:]:
             meaning = self.member(meaning, part)
         if meaning.kind == "unknown" and len(parts) > 1 and dialect(outline.language).full_names:
-            meaning = self._in_full(path, outline, parts)
+            meaning = self._exports.in_full(path, outline, parts)
         unbound = meaning.kind == "unknown" and first.kind == "unknown"
         return OUTSIDE if unbound and self._is_theirs(outline.language, parts[0]) else meaning
 
@@ -53,10 +48,6 @@ class Bindings:
         return (
             dialect(language).prelude and name[:1].isupper() and not self._modules.is_defined(language, name)
         )
-
-    def _step(self) -> bool:
-        self._steps -= 1
-        return self._steps >= 0
 
     def _first(self, path: str, outline: Outline, scope: int, name: str) -> Meaning:
         if name in self._project.language(outline.language).self_names:
@@ -95,7 +86,7 @@ class Bindings:
     def name(self, path: str, scope: int, name: str) -> Meaning:
         """Return what a plain name means in a scope of a file: the innermost binding counts."""
         outline = self._project.outline(path)
-        if outline is None or not self._step():
+        if outline is None or not self._steps.take():
             return UNKNOWN
         hidden = False
         for place in around(outline, scope):
@@ -144,7 +135,7 @@ class Bindings:
         named = (i for i in outline.imports if i.alias == name and i.module)
         imports = [each for each in named if scope_at(outline, each.line) == place]
         if here or imports:
-            return self._bound(path, outline, here, imports)
+            return self._exports.bound(path, outline, here, imports)
         takes_it = symbol is not None and not is_type and takes(symbol, name, rules.type_first)
         return UNKNOWN if takes_it else None
 
@@ -159,25 +150,12 @@ class Bindings:
             inside = parts_of(outline, place, self._modules.named(path, outline, symbols[place].name))
         return [p for p in named if symbols[p].parent in inside]
 
-    def _bound(self, path: str, outline: Outline, here: Sequence[int], imports: Sequence[Import]) -> Meaning:
-        """Return what one scope binds a name to; two kinds of binding in one scope leave it open."""
-        if here and imports:
-            return UNKNOWN
-        if here:
-            meaning = settled(path, outline, here)
-            spaces = all(outline.symbols[p].kind in SPACES for p in here)
-            if spaces and dialect(outline.language).includes:
-                more = self._starred(path, outline, -1, outline.symbols[here[0]].name)
-                return together([meaning, more])
-            return meaning
-        return agreed([self.imported(path, found) for found in imports])
-
     def _unbound(self, path: str, outline: Outline, scope: int, name: str) -> Meaning:
         """Look where a file sees names that it does not bind itself."""
         packaged = self._packaged(path, outline, name)
         if packaged.kind != "unknown":
             return packaged
-        starred = self._starred(path, outline, scope, name)
+        starred = self._exports.starred(path, outline, scope, name)
         if starred.kind != "unknown":
             return starred
         return OUTSIDE if name in dialect(outline.language).builtins else UNKNOWN
@@ -190,115 +168,19 @@ class Bindings:
                 found.append(settled(other, its, tops(its, self._modules.named(other, its, name))))
         return together(found)
 
-    def _starred(self, path: str, outline: Outline, scope: int, name: str) -> Meaning:
-        """Look in the modules from which everything is imported."""
-        scopes = set(around(outline, scope))
-        rules = dialect(outline.language)
-        found = []
-        for star in outline.imports:
-            if _is_star(star, rules) and scope_at(outline, star.line) in scopes:
-                files = self._modules.files(path, star)
-                if not files and rules.stars_override:
-                    return UNKNOWN  # it may come from there
-                found.append(self.member(self._module(path, star.module, files), name))
-        known = [meaning for meaning in found if meaning.kind != "unknown"]
-        if not known or rules.includes:
-            return together(known)
-        return agreed(known)
-
-    def imported(self, path: str, found: Import) -> Meaning:
-        """Return what an import binds its name to."""
-        outline = self._project.outline(path)
-        if outline is None or not self._step():
-            return UNKNOWN
-        if not found.module:  # one of the file's own names, given out under another
-            return self.name(path, -1, found.name)
-        rules = dialect(outline.language)
-        files = self._modules.files(path, found)
-        if found.name and found.name != "*":
-            return self._taken(path, found, files, rules)
-        if rules.binds_first and found.module.startswith(f"{found.alias}."):
-            first = msgspec.structs.replace(found, module=found.alias)
-            its = self._modules.files(path, first)
-            return Meaning("module", (), its, found.alias, path) if its or files else OUTSIDE
-        return self._module(path, found.module, files) if files else OUTSIDE
-
-    def _module(self, path: str, module: str, files: tuple[str, ...]) -> Meaning:
-        """Return what a module's name means by itself: in some languages the class that is called like it."""
-        outline = self._project.outline(path)
-        rules = dialect(outline.language if outline is not None else "")
-        if rules.class_modules:
-            named = self.exported(files, module.rpartition(rules.separator)[2])
-            if named.kind == "symbols":
-                return named
-        return Meaning("module", (), files, module, path)
-
-    def _taken(self, path: str, found: Import, files: Sequence[str], rules: Dialect) -> Meaning:
-        """Return what one name from a module means: one of its definitions, or a module under it."""
-        module = self._modules.files(path, msgspec.structs.replace(found, name=""))
-        meaning = self.exported(files if rules.class_modules else module or files, found.name)
-        if meaning.kind == "unknown" and module:
-            meaning = self.member(self._module(path, found.module, module), found.name)
-        if meaning.kind != "unknown":
-            return meaning
-        if files and set(files) != set(module):
-            under = _joined(found.module, found.name, rules.separator)
-            return Meaning("module", (), tuple(files), under, path)
-        return UNKNOWN if files else OUTSIDE
-
-    def exported(self, files: Sequence[str], name: str) -> Meaning:
-        """Return what others get who take a name from a module, also where it only passes it on."""
-        found = []
-        if len(files) > MODULE_FILES_FEW:  # a package of whole files, which pass nothing on
-            defining = set(self._project.defining(name))
-            files = [path for path in files if path in defining]
-        for path in files:
-            outline = self._project.outline(path)
-            if outline is None or (path, name) in self._exporting or not self._step():
-                continue
-            self._exporting.add((path, name))
-            if len(self._exporting) <= PASSED_ON_MAX:
-                found.append(self._exported_by(path, outline, name))
-            self._exporting.discard((path, name))
-        known = [meaning for meaning in found if meaning.kind != "unknown"]
-        return known[0] if len(known) == 1 else together(known)
-
-    def _exported_by(self, path: str, outline: Outline, name: str) -> Meaning:
-        named = [i for i in outline.imports if name in (i.alias, "" if i.alias else i.name)]
-        renamed = [i for i in named if not i.module]
-        imports = [i for i in named if not i.module or scope_at(outline, i.line) < 0]
-        here = tops(outline, self._modules.named(path, outline, name)) if not renamed else []
-        if here or imports:
-            return self._bound(path, outline, here, renamed or imports)
-        return self._starred(path, outline, -1, name)
-
-    def _in_full(self, path: str, outline: Outline, parts: Sequence[str]) -> Meaning:
-        """Read a chain that begins with a package's or a module's own name instead of a bound one."""
-        separator = dialect(outline.language).separator
-        for size in range(len(parts) - 1, 0, -1):
-            files = self._modules.files(path, Import(separator.join(parts[:size]), 0))
-            if files:
-                meaning = self._module(path, separator.join(parts[:size]), files)
-                for part in parts[size:]:
-                    meaning = self.member(meaning, part)
-                return meaning
-        return UNKNOWN
-
     def member(self, meaning: Meaning, name: str) -> Meaning:
         """Return what a name means behind another one and a dot."""
-        if not self._step():
+        if not self._steps.take():
             return UNKNOWN
         if meaning.kind == "module":
-            return self._in_module(meaning, name)
+            return self._exports.member(meaning, name)
         if meaning.kind != "symbols":
             return meaning
         return together(self._member_of(place, name) for place in meaning.places)
 
     def itself(self, meaning: Meaning) -> Meaning:
         """Return what a module means where it is used like a function or a class."""
-        outline = self._project.outline(meaning.at)
-        default = dialect(outline.language).default if outline is not None else ""
-        return self.exported(meaning.files, default) if default and meaning.kind == "module" else UNKNOWN
+        return self._exports.itself(meaning)
 
     def _member_of(self, place: Place, name: str) -> Meaning:
         kind, outline = self._kind(place), self._project.outline(place.path)
@@ -312,25 +194,3 @@ class Bindings:
     def _kind(self, place: Place) -> Kind | None:
         outline = self._project.outline(place.path)
         return outline.symbols[place.symbol].kind if outline is not None else None
-
-    def _in_module(self, meaning: Meaning, name: str) -> Meaning:
-        found = self.exported(meaning.files, name)
-        if found.kind != "unknown":
-            return found
-        itself = self.itself(meaning)
-        if itself.kind == "symbols":
-            return self.member(itself, name)
-        files = self._modules.files(meaning.at, Import(meaning.module, 0, name, name))
-        outline = self._project.outline(meaning.at)
-        if not files or outline is None or set(files) == set(meaning.files):
-            return UNKNOWN
-        module = _joined(meaning.module, name, dialect(outline.language).separator)
-        return Meaning("module", (), files, module, meaning.at)
-
-
-def _is_star(found: Import, rules: Dialect) -> bool:
-    return not found.alias and (found.name == "*" or (not found.name and rules.includes))
-
-
-def _joined(module: str, name: str, separator: str) -> str:
-    return module + name if module.endswith(separator) else f"{module}{separator}{name}"

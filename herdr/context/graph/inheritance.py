@@ -40,14 +40,23 @@ class Types:
         """Return what `super` finds under a name in the type that it stands in."""
         if meaning.kind != "symbols":
             return meaning
-        found = (self._inherited(lineage(place, self.bases)[1:], name) for place in meaning.places)
+        found = (self._inherited(self._above(place), name) for place in meaning.places)
         return agreed(each or UNKNOWN for each in found)
+
+    def _above(self, place: Place) -> Sequence[Ancestor]:
+        """Return what a type inherits from, without the traits that it takes in as its own."""
+        return lineage(place, lambda at: self._bases_but_traits(at) if at == place else self.bases(at))[1:]
+
+    def _bases_but_traits(self, place: Place) -> Iterator[Ancestor]:
+        for base in self.bases(place):
+            if isinstance(base, Meaning) or self._outline(base.path).symbols[base.symbol].kind != "trait":
+                yield base
 
     def first_base(self, meaning: Meaning) -> Meaning:
         """Return the first base of a type."""
         if meaning.kind != "symbols":
             return meaning
-        first = next(iter(self.bases(meaning.places[0])), UNKNOWN)
+        first = next(self._bases_but_traits(meaning.places[0]), UNKNOWN)
         return first if isinstance(first, Meaning) else Meaning("symbols", (first,))
 
     def bases(self, place: Place) -> Iterator[Ancestor]:

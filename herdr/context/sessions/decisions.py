@@ -13,7 +13,7 @@ import msgspec
 
 from herdr.context.sessions import wording
 from herdr.context.sessions.message import Message
-from herdr.context.sessions.prose import Sentence, is_chinese, plain, words
+from herdr.context.sessions.prose import Sentence, cut, is_chinese, plain, words
 
 TEXT_MAX = 300  # characters of a decision; two lines on a screen
 REASON_MAX = 240
@@ -90,8 +90,8 @@ def decisions_in(message: Message, said: Sequence[Sentence], before: Before, *, 
 
 def proposals_in(said: Sequence[Sentence]) -> tuple[str, ...]:
     """Return what an assistant's message lays before the user, in order."""
-    proposed = [_cut(s, ABOUT_MAX) for s in said if s.asks or wording.PROPOSED.search(s)]
-    last = [_cut(s, ABOUT_MAX) for s in said[-LAST_SENTENCES:]]
+    proposed = [cut(s, ABOUT_MAX) for s in said if s.asks or wording.PROPOSED.search(s)]
+    last = [cut(s, ABOUT_MAX) for s in said[-LAST_SENTENCES:]]
     return tuple([*(s for s in proposed if s not in last), *last][-ASKED_MAX:])
 
 
@@ -134,7 +134,7 @@ def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
         found = _parted(sentence)
         after = said[place + 1] if place + 1 < len(said) else None
         if after is not None and not found.reason and _gives_reason(found, after):
-            found, taken = msgspec.structs.replace(found, reason=_cut(after, REASON_MAX)), place + 1
+            found, taken = msgspec.structs.replace(found, reason=cut(after, REASON_MAX)), place + 1
         yield msgspec.structs.replace(found, about="" if about in found.text else about)
 
 
@@ -273,11 +273,7 @@ def _parted(sentence: Sentence) -> Found:
                 r"^(?:because|since)\s+|^因为", "", sentence[begins.start() :].lstrip(" ,;:(.，；")
             )
             return Found(
-                _cut(sentence[: begins.start()].rstrip(" ,;:("), TEXT_MAX),
-                _cut(reason.rstrip(".。"), REASON_MAX),
+                cut(sentence[: begins.start()].rstrip(" ,;:("), TEXT_MAX),
+                cut(reason.rstrip(".。"), REASON_MAX),
             )
-    return Found(_cut(sentence, TEXT_MAX))
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return Found(cut(sentence, TEXT_MAX))

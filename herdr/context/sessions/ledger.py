@@ -8,7 +8,7 @@ import msgspec
 from herdr.context.sessions import wording
 from herdr.context.sessions.decisions import Found
 from herdr.context.sessions.message import Message
-from herdr.context.sessions.prose import words
+from herdr.context.sessions.prose import cut, words
 from herdr.context.sessions.state import (
     FULL_MAX,
     NOTED_BYTES_MAX,
@@ -24,6 +24,7 @@ SAME = 0.8  # share of the smaller one's words that two decisions have in common
 MARKS_MAX = 12  # characters by which two decisions may differ in marks and blanks alone
 SAME_LEAST = 3  # words; of fewer one cannot tell
 RESTATED_WITHIN = 8  # decisions: an assistant repeats what it was told at once or not at all
+WORDS_OF_ONE = 40  # words by which one is known again
 FILES_OF_ONE = 4  # files that a decision names
 
 _NOT_A_WORD = re.compile(r"[\W_]+")
@@ -37,6 +38,7 @@ def decide(summary: Summary, found: Found, message: Message) -> Summary:
         if _same(kept[place], found, bare, message, mine if len(kept) - place <= RESTATED_WITHIN else set()):
             kept[place] = _said_again(kept[place], found, message.seq)
             return msgspec.structs.replace(summary, decisions=tuple(kept))
+    chosen, refused = _sides(found.text)
     new = Decision(
         found.text,
         found.reason,
@@ -47,6 +49,8 @@ def decide(summary: Summary, found: Found, message: Message) -> Summary:
         message.source,
         message.role,
         options=found.options,
+        chosen=tuple(sorted(chosen)[:WORDS_OF_ONE]),
+        refused=tuple(sorted(refused)[:WORDS_OF_ONE]),
     )
     later = _Later(new, found)
     kept = [msgspec.structs.replace(old, superseded=new.seq) if later.replaces(old) else old for old in kept]
@@ -94,7 +98,7 @@ class _Later:
 
     def __init__(self, new: Decision, found: Found) -> None:
         self.new = new
-        self.chosen, self.rejected = _sides(new)
+        self.chosen, self.rejected = set(new.chosen), set(new.refused)
         self.changes = wording.CHANGED_MIND.search(new.text) is not None
         self.agrees = wording.YES.search(new.text) is not None
         self.wanted = self.chosen | words(" ".join(found.weighed))
@@ -104,9 +108,7 @@ class _Later:
         user = self.new.by == "user"
         if old.superseded or old.seq == self.new.seq or not (user or old.by != "user"):
             return False
-        if not old.options and words(old.text).isdisjoint(self.rejected | self.wanted):
-            return False
-        before, refused = _sides(old)
+        before, refused = set(old.chosen), set(old.refused)
         turned_down = (self.rejected - self.chosen) & (before - refused)
         if len(turned_down) >= 2 or (turned_down and (self.changes or self._about(before - turned_down))):
             return True
@@ -123,16 +125,10 @@ class _Later:
         return any(option & self.chosen - before and not option & before - self.chosen for option in listed)
 
 
-def _sides(decision: Decision) -> tuple[set[str], set[str]]:
+def _sides(text: str) -> tuple[set[str], set[str]]:
     """Return what a decision is for, and what it turns down."""
-    rejected = {
-        word
-        for found in wording.REJECTED.finditer(decision.text)
-        for part in found.groups()
-        if part
-        for word in words(part)
-    }
-    return words(wording.REJECTED.sub(" ", decision.text)), rejected
+    parts = [part for found in wording.REJECTED.finditer(text) for part in found.groups() if part]
+    return words(wording.REJECTED.sub(" ", text)), words(" ".join(parts))
 
 
 def _bounded(summary: Summary) -> Summary:
@@ -141,7 +137,7 @@ def _bounded(summary: Summary) -> Summary:
         return summary
     first, *decisions = summary.decisions
     text = first.text if not first.about else f"{first.text} ({first.about})"
-    short = OldDecision(_cut(text, SHORT_TEXT_MAX), first.seq, first.superseded)
+    short = OldDecision(cut(text, SHORT_TEXT_MAX), first.seq, first.superseded)
     older = (*summary.older, short)
     if len(older) <= SHORT_MAX:
         return msgspec.structs.replace(summary, decisions=tuple(decisions), older=older)
@@ -165,7 +161,3 @@ def _varint(number: int) -> bytes:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     return bytes([*out, number])
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -6,7 +6,7 @@ import msgspec
 
 from herdr.context.sessions import wording
 from herdr.context.sessions.message import Call, Message
-from herdr.context.sessions.prose import Sentence, is_chinese
+from herdr.context.sessions.prose import Sentence, cut, is_chinese
 from herdr.context.sessions.results import LINE_MAX, Verdict, commits_in, reported, verdict
 from herdr.context.sessions.state import ERRORS_MAX, OUTCOMES_MAX, Error, Outcome, Summary, Trouble
 from herdr.context.sessions.tools import commit_message, is_check, kind_of, subject_of
@@ -114,7 +114,7 @@ def _without_one_offs(summary: Summary) -> Summary:
 
 def _comes_about(summary: Summary, message: Message, text: str, key: str) -> Summary:
     others = [o for o in summary.outcomes if o.text != text and not (key and o.key == key)]
-    outcomes = (*others, Outcome(text[:LINE_MAX], message.seq, message.time_us, message.source, key))
+    outcomes = (*others, Outcome(cut(text, LINE_MAX), message.seq, message.time_us, message.source, key))
     gone = max(0, len(outcomes) - OUTCOMES_MAX)
     more = (
         msgspec.structs.replace(summary.more, outcomes=summary.more.outcomes + gone) if gone else summary.more

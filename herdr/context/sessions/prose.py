@@ -64,6 +64,11 @@ def plain(text: str) -> str:
     return _SPACE.sub(" ", _EMPHASIS.sub("", text)).strip()
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text of at most so many characters, which ends in `…` where more was; never a `Sentence`."""
+    return str(text) if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def is_chinese(text: str) -> bool:
     """Say whether a text has any Chinese character."""
     return _CJK.search(text) is not None

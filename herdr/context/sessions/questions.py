@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from herdr.context.sessions import wording
 from herdr.context.sessions.decisions import is_request
 from herdr.context.sessions.message import Message
-from herdr.context.sessions.prose import Sentence, is_chinese, words
+from herdr.context.sessions.prose import Sentence, cut, is_chinese, words
 from herdr.context.sessions.state import Question
 
 QUESTION_MAX = 300  # characters
@@ -24,7 +24,7 @@ def asked_in(message: Message, said: Sequence[Sentence]) -> Iterator[Question]:
     for sentence in said:
         if sentence.asks and not is_request(sentence) and _says_something(sentence):
             yield Question(
-                sentence[:QUESTION_MAX], message.seq, message.time_us, message.source, message.role
+                cut(sentence, QUESTION_MAX), message.seq, message.time_us, message.source, message.role
             )
 
 

@@ -47,6 +47,10 @@ class Decision(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The `seq` at which it was last said again."""
     options: tuple[str, ...] = ()
     """The ways that it chose among, where they stood in a list."""
+    chosen: tuple[str, ...] = ()
+    """The words of what it is for, to know what replaces it."""
+    refused: tuple[str, ...] = ()
+    """Those of what it turns down."""
 
 
 class OldDecision(msgspec.Struct, array_like=True, frozen=True, gc=False):

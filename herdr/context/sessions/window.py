@@ -26,7 +26,9 @@ from herdr.context.sessions.state import Decision, Error, File, OldDecision, Out
 BUDGET_MIN = 64
 NEWEST_SHARE = 3  # the newest messages get at least one part in so many
 URGENT_SHARE = 6  # errors and questions get one part in so many before decisions take theirs
-SIDE_SHARE = 6  # files, and outcomes, get at most one part in so many each
+SIDE_SHARE = 12  # files, and outcomes, get one part in so many each before decisions stand in full
+URGENT: tuple[Kind, ...] = ("error", "question")
+SIDES: tuple[Kind, ...] = ("file", "outcome")
 TRIES_MAX = 8  # windows that are made until the whole, counted at once, is within the budget
 
 
@@ -99,14 +101,16 @@ def choose(
     chosen.limit = budget - max(0, reserved - chosen.spent("message"))
     before = chosen.limit
     chosen.limit = min(before, chosen.used + budget // URGENT_SHARE)
-    chosen.take_newest("error")
-    chosen.take_newest("question")
+    for kind in URGENT:
+        chosen.take_newest(kind)
     chosen.limit = before
     chosen.take_decisions(decisions_of(summary))
-    chosen.take_newest("error")
-    chosen.take_newest("question")
-    for kind in ("outcome", "file"):
+    for kind in SIDES:
         chosen.limit = min(before, chosen.used + budget // SIDE_SHARE)
+        chosen.take_newest(kind)
+    chosen.limit = before
+    chosen.lengthen_decisions()
+    for kind in (*URGENT, *SIDES):
         chosen.take_newest(kind)
     chosen.limit = budget
     chosen.take_messages()
@@ -161,14 +165,14 @@ class _Chooser:
                 return
 
     def take_decisions(self, decisions: Sequence[Decision | OldDecision]) -> None:
-        """Take all in short, those that hold before those that were replaced; then as many in full as fit."""
-        newest_first = sorted(
-            self.of["decision"], key=lambda p: (decisions[p.place].superseded > 0, -p.place)
-        )
-        for piece in newest_first:
+        """Take decisions in short from the newest until one does not fit, those that were replaced last."""
+        for piece in sorted(self.of["decision"], key=lambda p: (decisions[p.place].superseded > 0, -p.place)):
             if not self.take("decision", piece.place, forms=[len(piece.forms) - 1]):
-                break
-        for piece in newest_first:
+                return
+
+    def lengthen_decisions(self) -> None:
+        """Put as many of the decisions that were taken in full as fit, from the newest."""
+        for piece in reversed(self.of["decision"]):
             if piece.place in self.taken["decision"]:
                 self.take("decision", piece.place)
 

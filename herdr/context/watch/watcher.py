@@ -63,6 +63,10 @@ class Watcher:
         self._pace = Pace(settings.sweep_every_s)
         self._tree = Tree(root, clock, settings.exclude, settings.files_max, settings.hash_bytes_max)
         self._tree.table.update(baseline or {})
+        self.table: Table = self._tree.table
+        """Every followed file as it was last seen; live, not to be changed."""
+        self.head = self._tree.head
+        """Returns the branch and commit that the work tree is at."""
         self._based = baseline is not None
         self._watches = Watches(name, clock, self.hint, settings.force_polling)
         self._window = Window()
@@ -93,10 +97,6 @@ class Watcher:
         self.hint(paths)
         await verified
 
-    async def head(self) -> Head:
-        """Return the branch and commit that the work tree is at."""
-        return await self._tree.head()
-
     @property
     def verified_at(self) -> float:
         """Monotonic seconds of the last look at everything."""
@@ -110,11 +110,6 @@ class Watcher:
     async def ready(self) -> None:
         """Wait until the first table is complete and the watches are in place."""
         await self._ready.wait()
-
-    @property
-    def table(self) -> Table:
-        """Every followed file as it was last seen; live, not to be changed."""
-        return self._tree.table
 
     def state(self) -> WatchState:
         """Return the counts for `/healthz`."""
@@ -240,20 +235,15 @@ class Watcher:
         """Sweep; and since a sweep sees new folders before they are watched, watch them and sweep again."""
         self._pace.begin()
         if anew:
-            await self._place(anew=True)
+            await _place(self._tree, self._watches, anew=True)
         for _round in range(ROUNDS_MAX):
             await self._sweep()
             if self._watches.cover(self._tree.folders):
                 break
-            await self._place(anew=False)
+            await _place(self._tree, self._watches, anew=False)
         await self._check_head()
         if not self._watches.cover(self._tree.folders):
             self._pace.want()
-
-    async def _place(self, anew: bool) -> None:
-        if self._tree.folders:
-            others = await self._tree.git_folders()
-            await self._watches.place(self._tree.root, self._tree.folders, others, anew)
 
     async def _sweep(self, baseline: bool = False) -> None:
         started = self._clock.monotonic()
@@ -291,6 +281,11 @@ class Watcher:
         except HerdrError as refusal:
             self._undelivered += 1
             _log.warning("workspace %s: changes could not be published: %s", self.name, refusal)
+
+
+async def _place(tree: Tree, watches: Watches, anew: bool) -> None:
+    if tree.folders:
+        await watches.place(tree.root, tree.folders, await tree.git_folders(), anew)
 
 
 def _moved(old: Head, new: Head) -> HeadMoved | None:

@@ -255,6 +255,11 @@ def test_a_name_may_be_given_out_under_another() -> None:
     assert meaning(source, "shown", "main.js", **module) == "exact cart.js::hidden"
 
 
+def test_names_may_be_given_out_crosswise() -> None:
+    module = {"cart.js": "function a() {}\nfunction b() {}\nexport { a as b, b as a };\n"}
+    assert meaning("import { a } from './cart';\na();\n", "a", "main.js", **module) == "exact cart.js::b"
+
+
 def test_a_capital_name_that_nothing_defines_is_the_languages_own() -> None:
     source = "class Cart { String format() { return String.format(this); } }"
     assert meaning(source, "String.format", "Cart.java") == "external"

@@ -16,15 +16,16 @@ from herdr.context.sessions.message import (
     read_message,
 )
 
+FIELDS = (
+    *("role", "content", "text", "type", "tool", "name", "input", "files", "path", "command", "id", "output"),
+    *("tool_calls", "function", "arguments", "stdout", "is_error", "exit_code"),
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(
-                ["role", "content", "text", "type", "tool", "name", "input", "files", "path", "command", "id"]
-                + ["tool_calls", "function", "arguments", "stdout", "is_error", "exit_code", "output"]
-            ),
+            st.sampled_from(FIELDS),
             inner | st.sampled_from(["tool_use", "tool_result", "text", "user", "tool", "thinking"]),
             max_size=5,
         )
@@ -151,6 +152,11 @@ def test_what_is_too_much_is_left_out() -> None:
 def test_arguments_nested_without_end_are_no_error() -> None:
     message = read({"role": "assistant", "tool_calls": [{"name": "a", "arguments": "[" * 100_000}]})
     assert message.calls[0].name == "a"
+
+
+def test_arguments_that_no_store_could_hold_are_taken_for_a_command() -> None:
+    message = read({"role": "assistant", "tool_calls": [{"name": "a", "arguments": '{"path": "\\ud800"}'}]})
+    assert message.calls == (Call("a", '{"path": "\\ud800"}'),)
 
 
 @given(JSON, st.sampled_from(TYPES))

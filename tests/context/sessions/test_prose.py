@@ -25,9 +25,11 @@ def test_sentences(text: str, said: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["+ added = 1", "@@ -1,2 +3,4 @@", "$ make must", "x := never()", '"always": true,', "def only(x):", "2026-01-02 10:00 never",
-     "\tmodified:   main.go", "👀 Watching only"],
-)  # fmt: skip
+    [
+        *("+ added = 1", "@@ -1,2 +3,4 @@", "$ make must", "x := never()", '"always": true,', "def only(x):"),
+        *("2026-01-02 10:00 never", "\tmodified:   main.go", "\U0001f440 Watching only"),
+    ],
+)
 def test_pasted_lines_are_no_prose(line: str) -> None:
     assert sentences(line) == []
 

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the marks of Chinese
 import json
 
 import msgspec
@@ -43,15 +44,22 @@ def files(*messages: Message) -> dict[str, tuple[str, ...]]:
 
 def test_files_by_the_tools_that_touched_them() -> None:
     calls = [Call("Read", files=("a.py",)), Call("Edit", files=("a.py",)), Call("Write", files=("./b.py",))]
-    seen = told([message(n, "a", "", [call]) for n, call in enumerate([*calls, Call("Read", files=("a.py",))], 1)])
-    assert [(f.path, f.actions, f.seq) for f in seen.files] == [("b.py", ("created",), 3), ("a.py", ("read", "edited"), 4)]
+    seen = told(
+        [message(n, "a", "", [call]) for n, call in enumerate([*calls, Call("Read", files=("a.py",))], 1)]
+    )
+    assert [(f.path, f.actions, f.seq) for f in seen.files] == [
+        ("b.py", ("created",), 3),
+        ("a.py", ("read", "edited"), 4),
+    ]
 
 
 def test_writing_a_file_that_is_there_is_an_edit() -> None:
     read, write = Call("Read", files=("a.py",)), Call("Write", files=("a.py",))
     assert files(message(1, "a", "", [read]), message(2, "a", "", [write])) == {"a.py": ("read", "edited")}
     gone = Call("delete_file", files=("a.py",))
-    assert files(message(1, "a", "", [gone]), message(2, "a", "", [write])) == {"a.py": ("deleted", "created")}
+    assert files(message(1, "a", "", [gone]), message(2, "a", "", [write])) == {
+        "a.py": ("deleted", "created")
+    }
 
 
 @pytest.mark.parametrize(
@@ -103,7 +111,11 @@ def test_a_hundred_thousand_messages() -> None:
     summary = Summary()
     for n in range(1, 100_001):
         if n % 20:
-            one = message(n, "t", "some output") if n % 3 else message(n, "a", "", [Call("Read", files=(f"src/{n}.py",))])
+            one = (
+                message(n, "t", "some output")
+                if n % 3
+                else message(n, "a", "", [Call("Read", files=(f"src/{n}.py",))])
+            )
         else:
             one = message(n, "uaaa"[n // 20 % 4], texts[n // 20 % 4].format(n=n))
         summary = fold(summary, one)

@@ -42,7 +42,7 @@ _BEFORE_TAG = re.compile(
 """`class LEVELDB_EXPORT Cache {`."""
 
 _BEHIND = re.compile(
-    rb"(?<=[\w)\]>])[ \t\n]+([A-Z][A-Z0-9_]{0,30}?(?:LOCK|GUARDED_BY|REQUIRE|EXCLUDE|ACQUIRE|RELEASE|ATTR"
+    rb"(?<=[\w)\]>])[ \t\n]+([A-Z0-9_]{0,30}?(?:LOCK|GUARDED_BY|REQUIRE|EXCLUDE|ACQUIRE|RELEASE|ATTR"
     rb"|NOEXCEPT|OVERRIDE|FINAL|UNUSED|NONNULL|NORETURN|PRINTF|FORMAT|DEPRECATED|NOTHROW|LIFETIME|CAPABILITY"
     rb"|MUST_USE)[A-Z0-9_]{0,30}(?:%b)?)(?=\s*(?:[;{=]|(?:const|override|noexcept)\b))" % _ARGUMENTS
 )

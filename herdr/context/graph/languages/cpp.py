@@ -114,9 +114,9 @@ def refine(kind: Kind, node: Node) -> Kind | None:
         return found
     declaration = node if node.type == "function_definition" else node.parent
     name, is_function = c_family.declared(node)
-    if declaration is None or not is_function:
-        return None
     scopes, last = _split(name)
+    if declaration is None or not (is_function or last.type == "operator_cast"):
+        return None
     if declaration.child_by_field_name("type") is None and last.type in ("identifier", "field_identifier"):
         around = scopes.rpartition(".")[2] or _class_around(declaration)
         if text_of(last) == around:

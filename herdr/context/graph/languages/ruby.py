@@ -96,9 +96,9 @@ def refine(kind: Kind, node: Node) -> Kind | None:
 
 def _is_inside(node: Node) -> bool:
     above = node.parent
-    while above is not None and above.type in ("body_statement", "argument_list", "call", "singleton_class"):
+    while above is not None and above.type not in ("class", "module", "singleton_class"):
         above = above.parent
-    return above is not None and above.type not in ("program", "ERROR")
+    return above is not None
 
 
 def _made(node: Node) -> str:

@@ -66,7 +66,8 @@ def test_all_names_of_one_declaration_are_there() -> None:
 
 
 def test_locals_are_no_symbols_whatever_condition_they_stand_under() -> None:
-    text = "void f(void) {\n int a = g(1);\n#ifdef X\n int b;\n#else\n int c(void);\n#endif\n}\n#ifdef Y\nint d;\n#endif"
+    text = "void f(void) {\n int a = g(1);\n#ifdef X\n int b;\n#else\n int c(void);\n#endif\n}\n"
+    text += "#ifdef Y\nint d;\n#endif\n"
     assert names(text) == [("f", "function"), ("d", "variable")]
 
 
@@ -82,7 +83,8 @@ def test_a_type_that_only_a_typedef_names() -> None:
 
 
 def test_macros_in_bodies_are_not_fields_and_enumerators_stay() -> None:
-    text = "struct s {\n  COMMON_FIELDS\n  /* own */\n  int a;\n  LAST_FIELDS\n};\nstruct t {\n  ONLY_FIELDS\n};\nint f(void);\n"
+    text = "struct s {\n  COMMON_FIELDS\n  /* own */\n  int a;\n  LAST_FIELDS\n};\n"
+    text += "struct t {\n  ONLY_FIELDS\n};\nint f(void);\n"
     assert names(text) == [("s", "struct"), ("s.a", "field"), ("t", "struct"), ("f", "function")]
     assert names("enum e {\n  RED,\n  GREEN\n};") == [
         ("e", "enum"),
@@ -100,7 +102,8 @@ def test_functions_between_the_braces_of_extern_c() -> None:
 
 
 def test_macros_with_a_value_are_symbols_and_guards_are_not() -> None:
-    text = "#define GUARD_H\n#define N 3\n#define MAX(a, b) \\\n  /* the larger */ \\\n  ((a) > (b) ? (a) : (b))\nint f(void);"
+    text = "#define GUARD_H\n#define N 3\n"
+    text += "#define MAX(a, b) \\\n  /* the larger */ \\\n  ((a) > (b) ? (a) : (b))\nint f(void);"
     assert [(s.name, s.signature) for s in outline(text).symbols] == [
         ("N", "#define N 3"),
         ("MAX", "#define MAX(a, b)"),

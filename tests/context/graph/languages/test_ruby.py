@@ -103,7 +103,8 @@ def test_calls(text: str, expected: list[tuple[str, str]]) -> None:
 
 
 def test_what_is_required() -> None:
-    text = 'require "a/b"\nrequire_relative "c"\nrequire_relative "../d"\nload "e.rb"\nautoload :F, "f"\nrequire x\nrequire "g#{h}"'
+    text = 'require "a/b"\nrequire_relative "c"\nrequire_relative "../d"\nload "e.rb"\n'
+    text += 'autoload :F, "f"\nrequire x\nrequire "g#{h}"'
     assert [(i.module, i.name, i.alias) for i in outline(text).imports] == [
         ("a/b", "*", ""),
         ("./c", "*", ""),

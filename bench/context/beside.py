@@ -1,0 +1,85 @@
+"""What publishers wait while the gateway indexes a large tree for the first time."""
+
+import asyncio
+import contextlib
+import tempfile
+import time
+from pathlib import Path
+
+from bench.context.index import repeats, trees_for
+from bench.context.indexed import PATIENCE_S, Indexed, indexed
+from bench.context.trees import tree_of
+from bench.payload import event_json
+from bench.plan import Plan
+from bench.post import ACCEPTED, Poster
+from bench.report import Line
+from bench.timing import paced, spread_ms
+
+PER_S = 200
+CONNECTIONS = 16  # so that one late answer does not hold back the next event
+TIMES = 3.0
+
+
+def beside(plan: Plan) -> list[Line]:
+    """Publish at a steady rate from the start until the graph is ready, and as long again when all is quiet."""
+    wanted = trees_for(plan)[-1]
+    tree = tree_of(plan.folder, wanted)
+    indexing: list[dict[str, float]] = []
+    idle: list[dict[str, float]] = []
+    took: list[float] = []
+    for _ in range(repeats(plan)):
+        with tempfile.TemporaryDirectory(dir=plan.folder, prefix="herdr-") as data:
+            with indexed(Path(data), tree) as herdr:
+                times, seconds = asyncio.run(_while_indexing(herdr))
+                indexing.append(spread_ms(times))
+                took.append(seconds)
+                idle.append(spread_ms(asyncio.run(_publish(herdr.port, seconds, asyncio.Event()))))
+    return [
+        Line(
+            f"publishing one event at {PER_S}/s while {wanted.name} is indexed for the first time, p99",
+            "ms",
+            [run["p99"] for run in indexing],
+            "the same afterwards, idle",
+            [run["p99"] for run in idle],
+            at_most=TIMES,
+            beside={
+                "p50 ms": [run["p50"] for run in indexing],
+                "idle p50 ms": [run["p50"] for run in idle],
+                "index s": took,
+            },
+        )
+    ]
+
+
+async def _while_indexing(herdr: Indexed) -> tuple[list[float], float]:
+    """Return the times of the events that were published while the graph was built, and how long that took."""
+    ready = asyncio.Event()
+    began = time.perf_counter()
+    publishing = asyncio.create_task(_publish(herdr.port, PATIENCE_S, ready))
+    await asyncio.to_thread(herdr.wait)
+    ready.set()
+    return await publishing, time.perf_counter() - began
+
+
+async def _publish(port: int, seconds: float, until: asyncio.Event) -> list[float]:
+    """Publish at a steady rate for some seconds, or until something happens; returns how long each event took."""
+    times: list[float] = []
+    free: asyncio.LifoQueue[Poster] = asyncio.LifoQueue()
+
+    async def one(number: int) -> None:
+        began = time.perf_counter()
+        poster = await free.get()
+        answer = await poster.post(event_json(number))
+        times.append(time.perf_counter() - began)
+        free.put_nowait(poster)
+        assert ACCEPTED in answer, answer
+
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(CONNECTIONS):
+            free.put_nowait(await stack.enter_async_context(Poster(port)))
+        async with asyncio.TaskGroup() as events:
+            async for number in paced(PER_S, seconds):
+                if until.is_set():
+                    break
+                events.create_task(one(number))
+    return times
