@@ -124,7 +124,7 @@ class Graphs:
         Raises NotFound for an unknown workspace; HerdrError `workspace_lost` while its folder is missing,
         `indexing` while the first index takes longer than WAIT_S, `graph_unavailable` when the indexer fails.
         """
-        graph = self._find(workspace)
+        graph = self.find(workspace)
         try:
             async with asyncio.timeout(WAIT_S):
                 await self._freshen(graph)
@@ -157,16 +157,12 @@ class Graphs:
 
     async def index(self, workspace: str, fresh: bool) -> None:
         """Look at all files again; `fresh`: and parse each of them, whatever is known."""
-        graph = self._find(workspace)
+        graph = self.find(workspace)
         if fresh:
             await self.child.ask("read_all", workspace)
         else:
             graph.listed.clear()
             self._list(graph, anew=True)
-
-    def require(self, workspace: str) -> None:
-        """Raise NotFound unless there is such a graph."""
-        self._find(workspace)
 
     async def head(self, workspace: str) -> tuple[str | None, str | None]:
         """Return the branch and commit of a workspace's repository; None where there is none."""
@@ -175,7 +171,7 @@ class Graphs:
 
     async def seed(self, workspace: str, file: Path) -> dict[str, Any]:
         """Begin a graph anew from a snapshot's; returns the counts once all files were compared with it."""
-        graph = self._find(workspace)
+        graph = self.find(workspace)
         self.child.tell("close", workspace)
         self._open(graph, str(file))
         await graph.listed.wait()
@@ -186,7 +182,8 @@ class Graphs:
         """Return the workspaces that are indexed."""
         return list(self._graphs)
 
-    def _find(self, workspace: str) -> Graph:
+    def find(self, workspace: str) -> Graph:
+        """Return a workspace's graph; raises NotFound."""
         graph = self._graphs.get(workspace)
         if graph is None:
             raise NotFound(

@@ -123,7 +123,7 @@ class Snapshots:
 
     async def load(self, workspace: str, file: Path, graph: Path) -> dict[str, Any]:
         """Verify and import a snapshot; `graph`: where its graph may be unpacked."""
-        self._graphs.require(workspace)
+        self._graphs.find(workspace)
         head = await asyncio.to_thread(_unpack, file, graph)
         counts = await self._graphs.seed(workspace, graph)
         loop = asyncio.get_running_loop()
