@@ -2,12 +2,10 @@
 
 import asyncio
 import contextlib
-import tempfile
 import time
-from pathlib import Path
 
 from bench.context.index import repeats, trees_for
-from bench.context.indexed import PATIENCE_S, Indexed, indexed
+from bench.context.indexed import PATIENCE_S, Indexed, indexed, new_data
 from bench.context.trees import tree_of
 from bench.payload import event_json
 from bench.plan import Plan
@@ -28,12 +26,11 @@ def beside(plan: Plan) -> list[Line]:
     idle: list[dict[str, float]] = []
     took: list[float] = []
     for _ in range(repeats(plan)):
-        with tempfile.TemporaryDirectory(dir=plan.folder, prefix="herdr-") as data:
-            with indexed(Path(data), tree) as herdr:
-                times, seconds = asyncio.run(_while_indexing(herdr))
-                indexing.append(spread_ms(times))
-                took.append(seconds)
-                idle.append(spread_ms(asyncio.run(_publish(herdr.port, seconds, asyncio.Event()))))
+        with new_data(plan.folder) as data, indexed(data, tree) as herdr:
+            times, seconds = asyncio.run(_while_indexing(herdr))
+            indexing.append(spread_ms(times))
+            took.append(seconds)
+            idle.append(spread_ms(asyncio.run(_publish(herdr.port, seconds, asyncio.Event()))))
     return [
         Line(
             f"publishing one event at {PER_S}/s while {wanted.name} is indexed for the first time, p99",

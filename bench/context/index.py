@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from urllib.parse import urlencode
 from bench.context import peers
 from bench.context.family import indexer_peak_mib
 from bench.context.fetched import DJANGO, HOME_ASSISTANT, Sdist
-from bench.context.indexed import Indexed, indexed
+from bench.context.indexed import Indexed, indexed, new_data
 from bench.context.trees import sources, tree_of
 from bench.plan import Plan
 from bench.report import Line
@@ -87,8 +86,8 @@ def _read(tree: Path, paths: Sequence[str]) -> None:
 
 
 def _ours(folder: Path, tree: Path, mentioned: str, seen: _Seen) -> None:
-    with tempfile.TemporaryDirectory(dir=folder, prefix="herdr-") as data:
-        with indexed(Path(data), tree) as herdr:
+    with new_data(folder) as data:
+        with indexed(data, tree) as herdr:
             seen.cold.append(herdr.ready_s())
             seen.cold_pass.append(herdr.pass_s())
             seen.index_mib.append(indexer_peak_mib(herdr.pid))
@@ -96,7 +95,7 @@ def _ours(folder: Path, tree: Path, mentioned: str, seen: _Seen) -> None:
                 times.append(_map_s(herdr, query))
             seen.map_mib.append(indexer_peak_mib(herdr.pid))
             seen.notes[:] = [_note(herdr)]
-        with indexed(Path(data), tree) as herdr:
+        with indexed(data, tree) as herdr:
             seen.warm.append(herdr.ready_s())
             seen.warm_pass.append(herdr.pass_s())
 

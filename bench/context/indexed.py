@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,13 @@ class Indexed:
     def close(self) -> None:
         """Leave."""
         self._connection.close()
+
+
+@contextlib.contextmanager
+def new_data(folder: Path) -> Iterator[Path]:
+    """Make an empty data folder below `folder`, which is removed at the end."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix="herdr-") as data:
+        yield Path(data)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,11 @@
 """How long after a save the graph answers with what the file now defines."""
 
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.context.indexed import Indexed, indexed
 from bench.context.index import trees_for
+from bench.context.indexed import Indexed, indexed, new_data
 from bench.context.trees import restore, sources, tree_of
 from bench.plan import Plan
 from bench.report import Line
@@ -29,12 +28,11 @@ def saved(plan: Plan) -> list[Line]:
     chosen = iter(paths[::step])
     lines = [_line(wanted.name, "found by the watcher alone"), _line(wanted.name, "reported by the tool")]
     try:
-        with tempfile.TemporaryDirectory(dir=plan.folder, prefix="herdr-") as data:
-            with indexed(Path(data), tree) as herdr:
-                herdr.wait()
-                for _ in range(plan.repeats):
-                    for line, ask in zip(lines, (_poll, _report), strict=True):
-                        _add(line, [_once(herdr, tree, next(chosen), ask) for _ in range(saves)])
+        with new_data(plan.folder) as data, indexed(data, tree) as herdr:
+            herdr.wait()
+            for _ in range(plan.repeats):
+                for line, ask in zip(lines, (_poll, _report), strict=True):
+                    _add(line, [_once(herdr, tree, next(chosen), ask) for _ in range(saves)])
     finally:
         restore(tree)
     return lines

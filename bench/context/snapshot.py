@@ -75,6 +75,7 @@ def _start(place: Path, tree: Path, file: Path, line: Line) -> None:
 
 
 def _import(data: Path, tree: Path, file: Path, line: Line) -> dict[str, Any]:
+    said: dict[str, Any]
     with indexed(data, tree) as herdr:
         herdr.wait()
         line.peer_seen.append(_timed(lambda: _fresh(herdr))[0])

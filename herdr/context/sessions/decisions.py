@@ -25,7 +25,7 @@ ASKED_MAX = 6  # proposals and questions of the last answer that are remembered 
 OPTIONS_MAX = 8  # ways that are listed at once
 OPTION_MAX = 160  # characters of each
 
-REPLY_SENTENCES = 3  # so far into a user's message a short sentence may answer what was asked
+REPLY_SENTENCES = 6  # so far into a user's message a short sentence may answer what was asked
 REPLY_WORDS = 7  # a longer answer answers nothing by being short
 ITEM_WORDS, ITEM_HAN = 3, 5  # words or Chinese characters of an item in a list of requests
 NAME_WORDS = 3  # of the name of a way
@@ -151,6 +151,8 @@ def _choosing(found: Found, options: tuple[str, ...]) -> Found:
 
 def _lays_down(sentence: Sentence) -> bool:
     bare = _bare(sentence.rstrip(".!。！ "))
+    if wording.POINTS.search(bare):
+        return False
     if not wording.USER_RULE.search(bare) or not (words(sentence) or wording.LABEL.search(sentence)):
         return False
     return not wording.USER_STEP.search(bare) or wording.STRONG_RULE.search(bare) is not None
@@ -163,16 +165,12 @@ def _answers(sentence: Sentence, asked: Sequence[str]) -> bool:
     """
     if not asked or sentence.endswith((":", "：")) or wording.DEFERRED.search(sentence):
         return False
-    if wording.DO_IT.search(sentence):
+    bare = _bare(sentence.rstrip(".!。！ "))
+    if wording.DO_IT.search(sentence) or wording.POINTS.search(bare):
         return True
-    if not any(map(_is_choice, asked)):
-        return False
-    told = (wording.YES, wording.NO, wording.PICK)
-    if any(table.search(sentence) for table in told) and _is_short(
-        Sentence(_CLAUSE.split(sentence, maxsplit=1)[0])
-    ):
-        return True
-    bare = _bare(sentence)
+    chosen = (wording.YES, wording.NO, wording.PICK, wording.LABEL)
+    if any(table.search(sentence) for table in chosen) and any(map(_is_choice, asked)):
+        return _is_short(Sentence(_CLAUSE.split(sentence, maxsplit=1)[0]))
     if wording.USER_STEP.search(bare) or wording.REPORT.search(bare) or not words(sentence):
         return False
     return (
@@ -210,7 +208,7 @@ def _about(answer: Sentence, asked: Sequence[str]) -> str:
     mine = words(answer)
     choices = [line for line in asked if _is_choice(line)]
     telling = [line for line in choices if not wording.VAGUE_ASK.search(line)] or choices
-    if wording.DO_IT.search(answer):
+    if wording.DO_IT.search(answer) or wording.POINTS.search(_bare(answer.rstrip(".!。！ "))):
         telling = telling or list(asked)
     if not telling:
         return ""

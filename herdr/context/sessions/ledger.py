@@ -52,7 +52,7 @@ def decide(summary: Summary, found: Found, message: Message) -> Summary:
         chosen=tuple(sorted(chosen)[:WORDS_OF_ONE]),
         refused=tuple(sorted(refused)[:WORDS_OF_ONE]),
     )
-    later = _Later(new, found)
+    later = _Later(new, found, summary.user_seq)
     kept = [msgspec.structs.replace(old, superseded=new.seq) if later.replaces(old) else old for old in kept]
     return _bounded(msgspec.structs.replace(summary, decisions=(*kept, new)))
 
@@ -96,10 +96,12 @@ class _Later:
     Rather too few than too many: an old decision beside its successor is seen to be old by its place.
     """
 
-    def __init__(self, new: Decision, found: Found) -> None:
+    def __init__(self, new: Decision, found: Found, user_seq: int) -> None:
         self.new = new
         self.chosen, self.rejected = set(new.chosen), set(new.refused)
         self.changes = wording.CHANGED_MIND.search(new.text) is not None
+        self.since = user_seq if wording.NO.search(new.text) else new.seq
+        """Decisions of the other side after that are denied by a no, if they are on the same thing."""
         self.agrees = wording.YES.search(new.text) is not None
         self.wanted = self.chosen | words(" ".join(found.weighed))
 
@@ -111,6 +113,8 @@ class _Later:
         before, refused = set(old.chosen), set(old.refused)
         turned_down = (self.rejected - self.chosen) & (before - refused)
         if len(turned_down) >= 2 or (turned_down and (self.changes or self._about(before - turned_down))):
+            return True
+        if user and old.by == "assistant" and old.seq > self.since and self._about(before):
             return True
         if not user or not (self.changes or self.agrees):
             return False

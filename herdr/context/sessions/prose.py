@@ -30,6 +30,14 @@ _PASTED = re.compile(
     r"|(?:both )?(?:modified|new file|deleted|renamed): |\(use \"git )"
     r"|(?:[;{\\]|=>|\):)$|:=|^\W*$"
 )
+_ASKS = re.compile(
+    r"^(?:and |so |but |or )?(?:(?:what|why|how|where|who)(?:'s| is| are| do| does| did| would| can"
+    r"| could| should"
+    r"| about)\b|(?:is|are|does|did) (?!not\b)\w+ )|为什么|怎么(?:办|样|做|回事)|是不是|有没有|要不要"
+    r"|(?:吗|呢)$"
+    r"|是[^，]{1,12}吧$|[^，]可能吗",
+    re.I,
+)
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[a-z0-9_](?:[a-z0-9_.+-]*[a-z0-9_+])?|[\u3400-\u9fff]+")
 
@@ -50,8 +58,8 @@ class Sentence(str):
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question, by its mark."""
-        return self.rstrip("\"')]）”* ").endswith(("?", "？"))
+        """Whether it is a question, by its mark or, as people write in haste, by its words alone."""
+        return self.rstrip("\"')]）”* ").endswith(("?", "？")) or _ASKS.search(self) is not None
 
 
 def sentences(text: str) -> list[Sentence]:

@@ -29,6 +29,7 @@ _ERROR_LINE = re.compile(
     r"|^(npm ERR! .+)$|^(panic: .+)$"
     r"|^(fatal: .+)$|^(.*(?:command not found|No such file or directory|Permission denied"
     r"|Segmentation fault|Killed|out of memory).*)$"
+    r"|^[ \t]*((?:\w+\.)+[A-Z]\w+: .+)$"
     r"|^(\S+ .*\bpanicked at .+)$|^(ERR!.+)$|^[ \t]*(Error: .+)$",
     re.M,
 )
@@ -40,11 +41,13 @@ _PASSED = re.compile(
     r"|^(Tests?: +.*\d+ passed.*)$"
     r"|^(Success: no issues found.*)$|^(All checks passed!?)$|^(OK(?: \(.*\))?)$|^(BUILD SUCCESS\w*)"
     r"|^(.*\b0 problems\b.*)$"
-    r"|^(0 issues\.?)$|^(\d+ tests? (?:passed|completed|OK).*)$|^([ \t]*\d+ passing\b.*)$|^([ \t]*Finished .*)$",
+    r"|^(0 issues\.?)$|^(\d+ tests? (?:passed|completed|OK).*)$|^([ \t]*\d+ passing\b.*)$"
+    r"|^([ \t]*Finished .*)$",
     re.M,
 )
 _REPORTED = re.compile(
-    r"^Traceback \(most recent call last\)|^[ \t]*(?:E[ \t]+)?(?:\w+\.)*\w+(?:Error|Exception)\b.*:|^FAILED "
+    r"^(?:\w+\.)+[A-Z]\w+: |^Traceback \(most recent call last\)"
+    r"|^[ \t]*(?:E[ \t]+)?(?:\w+\.)*\w+(?:Error|Exception)\b.*:|^FAILED "
     r"|^--- FAIL|^[ \t]*[✖✗] |^npm ERR!|^panic: "
     r"|\berror(?:\[E\d+\]| TS\d+):|^error: |^Error: |^fatal: |\bBUILD FAIL|^Caused by: |^ERROR ",
     re.M,

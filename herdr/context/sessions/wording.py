@@ -97,10 +97,11 @@ USER_RULE = _table(
 
 USER_STEP = _table(
     r"^(?:(?:please|ok|okay|so|now|and|then|first|just|also|let's|lets|can you|could you|next|yes|well"
+    r"|i'll|i will|will|i'm going to|going to|i can"
     rf"|hmm+)[,:]? )*{_STEP}\b",
     r"^(?:it|this|that) (?:seems?|looks?|sounds?|appears?)\b(?!.*\bshould\b)",
-    r"^i (?:wonder|was wondering|guess|suppose)\b",
-    rf"^{_BUILD} (?:that|this|it|them|those|those ones)$",
+    r"^i (?:wonder|was wondering|guess|suppose)\b|^(?:h+m+,? |ok,? )?wait\b.{0,10}$|^(?:picking"
+    r"|continuing|resuming)\b",
     r"^(?:thanks|thx|thank you|great|good|nice|cool|perfect|done|continue|proceed|hello|hi"
     r"|hey)\b[^,:;]{0,20}$",
     r"^(?:he|she|they|customers?|users?|a user|support|somebody|someone)\b.{0,40}\b(?:says?|said"
@@ -120,10 +121,11 @@ REPORT = _table(
     r"|think|thought|inherited|wrote|asked)\b",
     r"^(?:h+m+,? |ok,? |just )?(?:deployed|pushed|tried|ran|done|merged|updated|checked|tested"
     r"|restarted|installed)\b",
-    r"\b(?:crash(?:es|ed)?|fail(?:s|ed|ing|ure)?|broken|complain\w*|went|happens?|happened|still|again"
-    r"|reported|printed|shows?)\b",
-    r"\w(?:Error|Exception)\b|\b[45]\d\ds?\b",
-    r"报错|挂了|失败|不行|出现|跑了|删了|试了|发现|反馈|线上|已经|压测|部署到|投诉过|炸了|结果",
+    r"\b(?:crash(?:es|ed)?|fail(?:s|ed|ing|ure)?|broken|complain\w*|went|happens?|happened"
+    r"|reported|printed|shows?)\b(?! ?(?:should|must))",
+    r"\w(?:Error|Exception)\b|\bHTTP [45]\d\d\b|\b[45]\d\d(?:s|ed)\b",
+    r"报错|报了个错|挂了|失败了|不行|出现了|跑了|删了|试了|发现|反馈|线上问题|已经|压测|部署到|投诉过"
+    r"|炸了|^结果",
 )
 """What somebody has seen or done; no rule for what is to come."""
 
@@ -156,6 +158,12 @@ YES = _table(
     r"|(?:sure|ok(?:ay)?|k|right|correct|exactly|fine|good|great|perfect)(?=[,.!]|$))",
     r"^(?:嗯|好|行|对|可以|是)(?:的|吧|啊)?(?=[，。！,. ]|$)|^(?:同意|没问题|就这样|就这么|都要|都做|赞成)",
 )
+POINTS = _table(
+    rf"^(?:(?:h+m+|ok|okay|yes|well|then|just|so|no)[,.]? )*{_BUILD} (?:that|this|it|them|those"
+    r"|those ones)(?: then| please| now)?$"
+)
+"""An order that says of what only by pointing to it."""
+
 DO_IT = _table(
     r"^(?:(?:hmm+|ok|okay|yes|yeah|well|sure|great|good)[,.]? )*(?:do it|do that|do so|go ahead"
     r"|go for it|please do|make it so|implement (?:it|that)"
@@ -194,7 +202,8 @@ DEFERRED = _table(
     r"|find)|good question"
     r"|it depends|^(?:\w+ ){0,3}(?:later|tomorrow)(?=[.!]?$)|we'll see"
     r"|can't (?:tell|say) (?:from here|yet)|unclear)(?!\w)",
-    r"不知道|不确定|不清楚|问一?下|问问|去问|确认一?下|等.{0,6}(?:回复|确认|答复)|再(?:说|看|弄|做|定|议)"
+    r"(?:明天|回头|晚点|晚些)(?:再)?(?:问|看|说)|不知道|不确定|不清楚|问一?下|问问|去问|确认一?下"
+    r"|等.{0,6}(?:回复|确认|答复)|再(?:说|看|弄|做|定|议)"
     r"|下周|改天|先沟通|待定|还没定"
     r"|回头|之后再|看不出",
 )
@@ -257,7 +266,7 @@ OWN_COMMITMENT = _table(
     r"|replaced|dropped|switched"
     r"|split|turned|set|pinned|limited|restricted|wrapped|renamed|written|treated|merged|marked)\b",
     r"^so the\b.*\b(?:instead of|rather than)\b",
-    r"我(?:会|将|打算|改成|改为|用了|把|就|不)|(?:^|，|：)(?:用|改用|不用|改成|改为|只(?!要)|把|在)|，不",
+    r"我(?!们|这里|没|看|先)|(?:^|，|：)(?:用|改用|不用|改成|改为|只(?!要)|把|在)|，不",
 )
 OWN_DESIGN = _table(
     rf"\b(?:i'll|i will|we'll) (?!{_STEP})(?:\S+ ){{1,6}}(?:by hand|using|without|via|as an?|in its own"
