@@ -87,13 +87,6 @@ def _once(text: str) -> Redacted:
 
 
 def _spans(text: str) -> Iterator[Span]:
-    for span in _found(text):
-        yield span
-        if text[span.end - 1] in _INSIDE:
-            yield from _glued_on(text, span.end)
-
-
-def _found(text: str) -> Iterator[Span]:
     folded = _fold(text)
     yield from _private_keys(text)
     for kind, prefix, rest in _TOKENS:
@@ -202,18 +195,6 @@ def _tokens(text: str, kind: str, prefix: str, pattern: re.Pattern[str]) -> Iter
         if found is not None and not _is_example(found[0][len(prefix) :]):
             yield Span(start, found.end(), kind)
         start = text.find(prefix, start + 1 if found is None else found.end())
-
-
-def _glued_on(text: str, start: int) -> Iterator[Span]:
-    """Tokens without anything between them: once the first is out, the next would begin a word."""
-    found = True
-    while found:
-        found = False
-        for kind, prefix, pattern in _TOKENS:
-            match = pattern.match(text, start)
-            if match is not None and not _is_example(match[0][len(prefix) :]):
-                yield Span(start, match.end(), kind)
-                start, found = match.end(), True
 
 
 # --- URLs and headers ---

@@ -155,7 +155,7 @@ class Channels:
 
     async def _deliver(self, channel: Channel) -> None:
         follower = channel.follower
-        await self._write_place(channel)
+        await self._write_events(channel, b"", channel.follower.positions)
         while True:
             got = await follower.next()
             if isinstance(got, Gap):
@@ -165,28 +165,18 @@ class Channels:
             elif got.items:
                 await self._write_page(channel, got)
             elif format_cursor(self._epoch, follower.positions) != channel.cursor:
-                await self._write_place(channel)
+                await self._write_events(channel, b"", channel.follower.positions)
             else:
                 channel.looked_at = self._streams.now()
 
-    def _encoded(self, page: Page) -> bytes:
-        events = page.encodings.get("events")
-        if events is None:
-            shown = [event_json(i.event, self._epoch, i.form, i.context) for i in page.items]
-            events = page.encodings["events"] = b",".join(shown)
-        return events
-
     async def _write_page(self, channel: Channel, page: Page) -> None:
-        await self._write_events(channel, self._encoded(page), page.end)
+        await self._write_events(channel, _encoded(page, self._epoch), page.end)
         self._subscriptions.wrote(page, channel.follower.selection.target)
 
     async def _write_with_context(self, channel: Channel, page: Page) -> None:
         with self._beside.looking(page) as looking:
             for piece in page.pieces():
                 await self._write_page(channel, await looking.beside(piece, channel.follower))
-
-    async def _write_place(self, channel: Channel) -> None:
-        await self._write_events(channel, b"", channel.follower.positions)
 
     async def _write_events(self, channel: Channel, events: bytes, place: Positions) -> None:
         cursor = format_cursor(self._epoch, place)
@@ -216,3 +206,12 @@ class Channels:
 
 def _sorted(attrs: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(attrs.items()))
+
+
+def _encoded(page: Page, epoch: str) -> bytes:
+    """Return a page's events, encoded once for all that share it."""
+    events = page.encodings.get("events")
+    if events is None:
+        shown = [event_json(i.event, epoch, i.form, i.context) for i in page.items]
+        events = page.encodings["events"] = b",".join(shown)
+    return events

@@ -6,7 +6,7 @@ from herdr.web.context_bodies import IndexBody, MessageBody
 from herdr.web.context_desk import Artifacts, Graphs, Pictures, Sessions, Snapshots
 from herdr.web.sessions_api import SessionsApi
 from herdr.web.snapshots_api import SnapshotsApi
-from herdr.web.surface import Endpoint
+from herdr.web.surface import Endpoint, Handler
 
 CONTEXT, ADMIN = "context", "admin"
 
@@ -27,76 +27,63 @@ def context_endpoints(
     data_max: int,
 ) -> list[Endpoint]:
     """Return the HTTP endpoints of graph, blobs, sessions, artifacts and snapshots."""
-    context, histories = ContextApi(graphs, pictures), SessionsApi(sessions, pictures, data_max)
-    shelf, files = ArtifactsApi(artifacts), SnapshotsApi(snapshots)
-    at, graph = "/v1/context/{workspace}", "/v1/context/{workspace}/graph"
-    said, one = "/v1/sessions/{session:path}/messages", "/v1/artifacts/{name:path}"
-    file = f"{graph}/files/{{path:path}}"
-    answers = {**NO_SESSION, **KNOWN}
-    stored = {201: "the name is new", **READ_ONLY, 413: "larger than the whole cache, or than a body may be"}
-    taken = {400: "the file is damaged, cut off or of another version", 413: "the file is too large"}
-    listed = "List artifacts"
     return [
-        Endpoint("GET", at, CONTEXT, context.manifest, "What there is of a workspace", answers=GRAPH),
-        Endpoint(
-            "POST", f"{at}/index", CONTEXT, context.index, "Look at all files again", IndexBody, None, GRAPH
-        ),
-        Endpoint(
-            "GET", f"{graph}/map", CONTEXT, context.map, "Ranked outline within a budget", answers=GRAPH
-        ),
-        Endpoint("GET", file, CONTEXT, context.file, "Outline of one file", answers=GRAPH),
-        Endpoint("GET", f"{graph}/symbols", CONTEXT, context.symbols, "Find definitions", answers=GRAPH),
-        Endpoint("GET", f"{graph}/callers", CONTEXT, context.callers, "Who calls a symbol", answers=GRAPH),
-        Endpoint("GET", f"{graph}/callees", CONTEXT, context.callees, "What a symbol calls", answers=GRAPH),
-        Endpoint(
-            "GET", f"{graph}/dependents", CONTEXT, context.dependents, "Who imports a file", answers=GRAPH
-        ),
-        Endpoint("GET", f"{graph}/skipped", CONTEXT, context.skipped, "What was not read", answers=GRAPH),
-        Endpoint(
-            "GET",
-            "/v1/blobs/{sha256}",
-            CONTEXT,
-            context.blob,
-            "Content by its hash",
-            answers={**KNOWN, 404: "unknown"},
-        ),
+        *_graph(ContextApi(graphs, pictures)),
+        *_sessions(SessionsApi(sessions, pictures, data_max)),
+        *_artifacts(ArtifactsApi(artifacts)),
+        *_snapshots(SnapshotsApi(snapshots)),
+    ]
+
+
+def _graph(api: ContextApi) -> list[Endpoint]:
+    def look_up(path: str, handler: Handler, summary: str) -> Endpoint:
+        return Endpoint("GET", f"{at}{path}", CONTEXT, handler, summary, answers=GRAPH)
+
+    at, blob = "/v1/context/{workspace}", "/v1/blobs/{sha256}"
+    anew = "Look at all files again"
+    return [
+        look_up("", api.manifest, "What there is of a workspace"),
+        Endpoint("POST", f"{at}/index", CONTEXT, api.index, anew, IndexBody, None, GRAPH),
+        look_up("/graph/map", api.map, "Ranked outline within a budget"),
+        look_up("/graph/files/{path:path}", api.file, "Outline of one file"),
+        look_up("/graph/symbols", api.symbols, "Find definitions"),
+        look_up("/graph/callers", api.callers, "Who calls a symbol"),
+        look_up("/graph/callees", api.callees, "What a symbol calls"),
+        look_up("/graph/dependents", api.dependents, "Who imports a file"),
+        look_up("/graph/skipped", api.skipped, "What was not read"),
+        Endpoint("GET", blob, CONTEXT, api.blob, "Content by its hash", answers={**KNOWN, 404: "unknown"}),
+    ]
+
+
+def _sessions(api: SessionsApi) -> list[Endpoint]:
+    one, said = "/v1/sessions/{session:path}", "/v1/sessions/{session:path}/messages"
+    answers, record = {**NO_SESSION, **KNOWN}, "Record messages"
+    return [
         # Before the session itself, whose name may hold a slash
-        Endpoint("GET", said, CONTEXT, histories.messages, "A session's messages", answers=answers),
-        Endpoint(
-            "POST",
-            said,
-            CONTEXT,
-            histories.say,
-            "Record messages",
-            MessageBody,
-            None,
-            READ_ONLY,
-        ),
-        Endpoint("GET", "/v1/sessions", CONTEXT, histories.list, "List sessions", answers=KNOWN),
-        Endpoint(
-            "GET",
-            "/v1/sessions/{session:path}",
-            CONTEXT,
-            histories.window,
-            "A session's window",
-            answers=answers,
-        ),
-        Endpoint(
-            "DELETE",
-            "/v1/sessions/{session:path}",
-            CONTEXT,
-            histories.delete,
-            "Forget a session",
-            answers=NO_SESSION,
-        ),
-        Endpoint("GET", "/v1/artifacts", CONTEXT, shelf.list, listed, answers=KNOWN),
-        Endpoint("PUT", one, CONTEXT, shelf.put, "Store an artifact", answers=stored),
-        Endpoint("GET", one, CONTEXT, shelf.get, "Read an artifact", answers={**NO_ARTIFACT, **KNOWN}),
-        Endpoint("DELETE", one, CONTEXT, shelf.delete, "Remove an artifact", answers=NO_ARTIFACT),
-        Endpoint(
-            "GET", "/v1/snapshots/{workspace}", CONTEXT, files.export, "Export a snapshot", answers=GRAPH
-        ),
-        Endpoint(
-            "POST", "/v1/snapshots/{workspace}", ADMIN, files.receive, "Import a snapshot", answers=taken
-        ),
+        Endpoint("GET", said, CONTEXT, api.messages, "A session's messages", answers=answers),
+        Endpoint("POST", said, CONTEXT, api.say, record, MessageBody, None, {201: "recorded", **READ_ONLY}),
+        Endpoint("GET", "/v1/sessions", CONTEXT, api.list, "List sessions", answers=KNOWN),
+        Endpoint("GET", one, CONTEXT, api.window, "A session's window", answers=answers),
+        Endpoint("DELETE", one, CONTEXT, api.delete, "Forget a session", answers={**NO_SESSION, **READ_ONLY}),
+    ]
+
+
+def _artifacts(api: ArtifactsApi) -> list[Endpoint]:
+    one = "/v1/artifacts/{name:path}"
+    stored = {201: "the name is new", **READ_ONLY, 413: "larger than the whole cache, or than a body may be"}
+    gone = {**NO_ARTIFACT, **READ_ONLY}
+    return [
+        Endpoint("GET", "/v1/artifacts", CONTEXT, api.list, "List artifacts", answers=KNOWN),
+        Endpoint("PUT", one, CONTEXT, api.put, "Store an artifact", answers=stored),
+        Endpoint("GET", one, CONTEXT, api.get, "Read an artifact", answers={**NO_ARTIFACT, **KNOWN}),
+        Endpoint("DELETE", one, CONTEXT, api.delete, "Remove an artifact", answers=gone),
+    ]
+
+
+def _snapshots(api: SnapshotsApi) -> list[Endpoint]:
+    at = "/v1/snapshots/{workspace}"
+    taken = {400: "the file is damaged, cut off or of another version", 413: "the file is too large"}
+    return [
+        Endpoint("GET", at, CONTEXT, api.export, "Export a snapshot", answers=GRAPH),
+        Endpoint("POST", at, ADMIN, api.receive, "Import a snapshot", answers=taken),
     ]

@@ -165,10 +165,10 @@ def test_assignments_of_values_that_nobody_invents_go(form: str, value: str) -> 
         "token_expires: 2026-11-30T12:00:00Z",
         "max_tokens: 1234567890123456",
         'api_key_id: "k3Yd9fQ2mZx81LpT"',
-        'password: "${Db9Pass7Word2xQ}"',
+        'password: "${Db9Pq7Wr2xQ4}"',
         'token = "isOkToGoOnAndOnX"',
         "AKIAIOSFODNN7" + "EXAMPLE",
-        "postgres://postgres:postgres@localhost/db",
+        "postgres://shop7:shop7@localhost/db",
         "postgres://user:password@localhost/db",
         "https://user:${PASSWORD}@host",
         "http://localhost:8080@evil.example",
@@ -190,9 +190,23 @@ def test_overlapping_finds_are_one() -> None:
     assert redact(f"https://x:{token}@github.com/a") == ("https://x:[redacted: github]@github.com/a", 1)
 
 
+def test_a_value_that_goes_on_after_a_token_goes_whole() -> None:
+    value = "AKI" + "A" + made(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+    value += "-" + made(40, "0123456789abcdef")
+    assert redact(f'token = "{value}"') == ('token = "[redacted: aws key]"', 1)
+
+
 def test_a_token_that_ends_where_a_key_begins_is_seen_once_the_key_is_out() -> None:
     token = "AI" + "za" + made(35, B64URL)
     assert redact(token + pem("PRIVATE KEY")) == ("[redacted: google][redacted: private key]", 2)
+
+
+def test_tokens_without_anything_between_them_all_go() -> None:
+    token = "AKI" + "A" + made(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+    glued = pem("PRIVATE KEY") + pem("EC PRIVATE KEY") + "-----BEGIN PRIVATE KEY-----"
+    assert redact(glued).secrets == 2
+    chain = pem("PRIVATE KEY") + token + "." + token
+    assert redact(chain) == ("[redacted: private key][redacted: aws key].[redacted: aws key]", 3)
 
 
 def test_letters_whose_lower_case_is_longer_do_not_shift_anything() -> None:

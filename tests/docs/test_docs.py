@@ -36,7 +36,13 @@ REFERENCE = ROOT / "docs/reference"
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(p for top in ("docs", "spec", "sdk", "bench") for p in (ROOT / top).rglob("*.md"))]
 )
-NO_EVENTS = {asgi.ABORT, asgi.WRITE_WHOLE, "herdr.lock", "herdr.yaml", "herdr.indexer"}  # keys, files, a module
+NO_EVENTS = {
+    asgi.ABORT,
+    asgi.WRITE_WHOLE,
+    "herdr.lock",
+    "herdr.yaml",
+    "herdr.indexer",
+}  # keys, files, a module
 CODE_AT = {  # where a call that raises, or makes, an error has the code among its arguments
     **dict.fromkeys(
         ("HerdrError", "InvalidInput", "NotFound", "LogUnavailable", "StartupError", "TooMany"), 1
@@ -45,7 +51,16 @@ CODE_AT = {  # where a call that raises, or makes, an error has the code among i
 }
 PROTOCOLS = "herdr/pool/protocols/"  # what is wrong in a model's request is always `invalid_request`
 MAKES_EVENT = {
-    *("Draft", "WorkspaceEvent", "announce", "_announce", "own", "own_draft", "_own_event", "synthetic_block"),
+    *(
+        "Draft",
+        "WorkspaceEvent",
+        "announce",
+        "_announce",
+        "own",
+        "own_draft",
+        "_own_event",
+        "synthetic_block",
+    ),
 }
 FROM_THE_INDEXER = {"context.changed", "context.indexed"}  # their names are put together
 

@@ -66,7 +66,8 @@ def reader(tmp_path: Path, folder: Path) -> Iterator[Reader]:
 
 
 def lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.strip().splitlines()]
+    """Return what is printed without numbers of messages: how many events came before them is not always the same."""
+    return [re.sub(r"^#\d+ ", "#N ", line.rstrip()) for line in text.strip().splitlines()]
 
 
 def ask(reader: Reader, path: str) -> Any:
@@ -89,7 +90,7 @@ def test_sharing_context_happens_as_it_is_printed(reader: Reader) -> None:
     assert (signature["symbol"], signature["callers"]) == ("src/cart.py::Cart.total", ["src/till.py"])
     assert "currency: str" in signature["new"] and "currency" not in signature["old"]
     (decisions,) = (text for body, text in printed.items() if "summary.decisions" in body)
-    assert "Use integers for money" in decisions and "| because floats round" in decisions
+    assert "Use integers for money" in decisions and "floats round\n" in decisions
     assert "Never change bill()" in decisions
     (listed,) = (text for body, text in printed.items() if body.startswith("herdr artifacts list"))
     assert "log_digest" in listed and "fix-cart" in listed
@@ -98,7 +99,9 @@ def test_sharing_context_happens_as_it_is_printed(reader: Reader) -> None:
 def test_a_snapshot_works_in_ci_as_it_is_printed(reader: Reader, tmp_path: Path) -> None:
     (reader.folder / "cart.py").write_text("def total():\n    return 1\n")
     (reader.folder / "till.py").write_text("from cart import total\n\ntotal()\n")
-    export, serve, asked, imported = (body for language, body in fences("use-a-snapshot-in-ci") if language == "sh")
+    export, serve, asked, imported = (
+        body for language, body in fences("use-a-snapshot-in-ci") if language == "sh"
+    )
     reader.run(f"herdr workspace add {reader.folder}")
     said = {"role": "user", "content": "Use integers for money, because floats round.", "workspace": "shop"}
     assert call(reader.gateway, "POST", "/v1/sessions/s/messages", said).status == 201

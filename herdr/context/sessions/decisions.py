@@ -25,7 +25,7 @@ ASKED_MAX = 6  # proposals and questions of the last answer that are remembered 
 OPTIONS_MAX = 8  # ways that are listed at once
 OPTION_MAX = 160  # characters of each
 
-REPLY_SENTENCES = 6  # so far into a user's message a short sentence may answer what was asked
+REPLY_SENTENCES = 12  # so far into a user's message a short sentence may answer what was asked
 REPLY_WORDS = 7  # a longer answer answers nothing by being short
 ITEM_WORDS, ITEM_HAN = 3, 5  # words or Chinese characters of an item in a list of requests
 NAME_WORDS = 3  # of the name of a way
@@ -82,7 +82,8 @@ def decisions_in(message: Message, said: Sequence[Sentence], before: Before, *, 
             for one in _of_user(said, before.asked)
         ]
     elif message.role == "assistant":
-        found = [_parted(s) for s in said if _is_own(s, edits)]
+        labelled = [s for s in said if wording.OWN_LABEL.search(s)]
+        found = [_parted(s) for s in said if _is_own(s, edits) or labelled == [s]]
     else:
         found = []
     return found[:A_MESSAGE_MAX]

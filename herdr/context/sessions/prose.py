@@ -11,7 +11,7 @@ SENTENCE_MAX = 600  # characters; what is longer is cut: no sentence, but pasted
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
 # Notes that clients put beside the user's words: `<system-reminder>…</system-reminder>`, `<command-name>…`.
-_NOTE = re.compile(r"<([a-z]+[-_][a-z_-]{1,40})>.*?(?:</\1>|\Z)", re.S)
+_NOTE = re.compile(r"<([a-z]+[-_][a-z_-]{1,40})>.*?</\1>", re.S)
 _NUMBER = re.compile(r"\d{1,2}\.")
 _LIST_MARK = re.compile(r"^(?:[-*•+]|\(?\d{1,2}[.)、]|\(?[a-z]\))\s+", re.I)
 _EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
@@ -22,7 +22,8 @@ _END = re.compile(
 )
 # Lines that were pasted: of a diff, of code, of a log, of a terminal.
 _PASTED = re.compile(
-    r"^(?:\+|@@|-(?!-?[a-z])\S|//|/\*|\$ |>>>|[\])}]|\[\d|[~./]\S*/\S*$|\d+(?:[\t|→]|:\d)|\W?\"[\w-]+\"\s*:"
+    r"^(?:https?://\S+$|\[[^\]]+\]$|\+|@@|-(?!-?[a-z])\S|//|/\*|\$ |>>>|[\])}]|\[\d|[~./]\S*/\S*$"
+    r"|\d+(?:[\t|→]|:\d)|\W?\"[\w-]+\"\s*:"
     r"|[\w.]+\(.*\)\s*[;{:]?$|import (?:\S+$|\{|.* from ['\"])|from \S+ import "
     r"|(?:async )?(?:def|func|function) \w*\("
     r"|(?:const|let|var) \w+ *(?:[:=]|\w+ //)|return (?:\S+[;({]|(?:nil|null|None)$)|class \w+[:({]"

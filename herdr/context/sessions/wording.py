@@ -14,7 +14,8 @@ def _table(*rows: str) -> re.Pattern[str]:
 
 # Verbs of the next step: who wants to look, run or ask has decided nothing that outlives the step.
 _STEP = (
-    r"(?:know|see|understand|consider|check|look|ask|think|decide|talk|discuss|test|try|run|find|tell"
+    r"(?:know|see|understand|consider|remind|give me|check|look|ask|think|decide|talk|discuss|test|try"
+    r"|run|find|tell"
     r"|wait|start"
     r"|begin|go over"
     r"|go through|read|re-read|review|measure|figure|hear|verify|debug|investigate|continue|proceed"
@@ -253,11 +254,13 @@ OWN_CHOICE = _table(
     r"\b(?:i|we)(?:'ve| have)? (?:decided|agreed|settled on|opted|chose)\b|\b(?:i'm|i am|we're"
     r"|i'll be) (?:going|sticking) with\b",
     r"\b(?:i'll|i will|we'll|we will|let's|let us) (?:go|stick|stay) with\b|\bwent with\b",
-    r"^(?:decision|decided|fix|solution|approach|choice|conclusion)\s*:",
     r"决定(?:采用|用|改|把|不|先)|(?:选用|采用)(?:了)?|就按(?:这个|您|你)|^(?:改一种写法|改法|做法是?"
     r"|更稳妥的做法是|结论|决定)[：:]|我决定",
 )
 """An assistant's decision that needs no reason beside it."""
+
+OWN_LABEL = _table(r"^(?:decision|decided|fix|solution|approach|choice|conclusion)\s*:")
+"""A choice that is labelled as one; several of them are a list of findings."""
 
 OWN_COMMITMENT = _table(
     r"\b(?:i'll|i will|i'm|i am|we'll|we will|i made|i kept|i used|i left)\b|^(?:making|keeping|using"

@@ -94,10 +94,11 @@ async def test_folding_again_changes_nothing(histories):
     assert await page(histories) == [1, 2, 3, 4, 5]
 
 
-async def test_the_same_batch_twice_at_once_is_folded_once(histories):
-    batch = Batch(2, [message(1), message(2)])
-    await asyncio.gather(histories.append(batch), histories.append(batch))
-    assert await page(histories) == [1, 2]
+async def test_a_batch_that_comes_again_after_a_later_one_is_passed_over(histories):
+    early, late = Batch(2, [message(1), message(2)]), Batch(3, [message(3)])
+    await asyncio.gather(histories.append(early), histories.append(late), histories.append(early))
+    assert histories.folded == 3
+    assert await page(histories) == [1, 2, 3]
 
 
 async def test_events_that_are_no_messages_only_move_the_mark(histories, store, open_store):

@@ -4,6 +4,7 @@ import pytest
 from context.graph.memory_project import MemoryProject
 
 from herdr.context.graph.languages import javascript, npm, typescript
+from herdr.context.graph.lookups import dependents
 from herdr.context.graph.outline import Import, Outline, qualified_name
 from herdr.context.graph.parse import Reader
 
@@ -201,6 +202,22 @@ def test_keys() -> None:
     assert list(npm.known_keys("core/src/deep/y.mjs", project)) == ["core"]
     assert list(npm.known_keys("web/main.js", project)) == ["root"]
     assert list(npm.known_keys("broken/main.js", project)) == []
+
+
+def test_who_imports_an_index_or_a_package() -> None:
+    project = MemoryProject({
+        "web/index.js": "export const a = 1",
+        "web/b.js": "import {a} from '.'",
+        "web/c/d.js": "import {a} from '..'; import '@shop/core'",
+        "e.js": "import './web'",
+        "packages/core/package.json": '{"name": "@shop/core", "main": "lib/start.js"}',
+        "packages/core/lib/start.js": "",
+    })  # fmt: skip
+    found = [dependents(project, path) for path in ("web/index.js", "packages/core/lib/start.js")]
+    assert [[each.path for each in one.dependents] for one in found if one] == [
+        ["e.js", "web/b.js", "web/c/d.js"],
+        ["packages/core/package.json", "web/c/d.js"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 from context.graph.memory_project import MemoryProject
 
 from herdr.context.graph.languages import python
+from herdr.context.graph.lookups import dependents
 from herdr.context.graph.outline import Import, Outline
 from herdr.context.graph.parse import Reader
 
@@ -114,6 +115,14 @@ def test_a_name_may_be_a_module() -> None:
     assert found("shop", "main.py", files, "Cart") == ["shop/__init__.py"]
     assert found("..", "shop/ui/page.py", files, "cart") == ["shop/cart.py"]
     assert found("shop", "main.py", files, "*") == ["shop/__init__.py"]
+
+
+def test_who_imports_a_package_by_dots_alone() -> None:
+    project = MemoryProject(
+        {"a/__init__.py": "X = 1", "a/b.py": "from . import X", "a/c/d.py": "from .. import X"}
+    )
+    found = dependents(project, "a/__init__.py")
+    assert found is not None and [each.path for each in found.dependents] == ["a/b.py", "a/c/d.py"]
 
 
 def test_keys() -> None:
