@@ -129,11 +129,11 @@ def _lay_over(tree: Item, place: Place, item: Item) -> list[Problem]:
 
 
 def _lay_over_flag(tree: Item, dotted: str, value: object) -> list[Problem]:
+    if not dotted.endswith("+") or not isinstance(value, list | tuple):
+        return _lay_over(tree, tuple(dotted.split(".")), _item_of(value))
     parts: list[str | int] = [*dotted.removesuffix("+").split(".")]
-    if not dotted.endswith("+"):
-        return _lay_over(tree, tuple(parts), _item_of(value))
     problems = []
-    for entry in cast(Sequence[object], value):
+    for entry in value:
         node: Item | None = tree
         for part in parts:
             node = node.value.get(part) if node is not None and isinstance(node.value, dict) else None

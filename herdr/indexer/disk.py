@@ -3,7 +3,7 @@
 import os
 import stat
 
-from herdr.context.graph.files import Numbers
+from herdr.context.graph.files import Numbers, numbers_of
 
 # Without O_NONBLOCK, opening a pipe that took a file's place would wait for its writer for ever.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -44,4 +44,4 @@ def file_numbers(full: str) -> Numbers | None:
 def _regular(found: os.stat_result, full: str) -> Numbers:
     if not stat.S_ISREG(found.st_mode):
         raise FileNotFoundError(full)
-    return Numbers(found.st_size, found.st_mtime_ns, found.st_ino)
+    return numbers_of(found.st_size, found.st_mtime_ns, found.st_ino)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from herdr.clock import Clock, rfc3339
+from herdr.context.graph.files import Numbers, numbers_of
 from herdr.context.graph.frames import Answer
 from herdr.context.watch.changes import Change, FileState
 from herdr.context.watch.watcher import Watcher
@@ -259,8 +260,8 @@ def _lost(workspace: str) -> HerdrError:
     )
 
 
-def _row(path: str, state: FileState) -> tuple[str, int, int, int, bool]:
-    return path, state.size, state.mtime_ns, state.inode, state.settled
+def _row(path: str, state: FileState) -> tuple[str, Numbers]:
+    return path, numbers_of(state.size, state.mtime_ns, state.inode, state.settled)
 
 
 def _is_within(path: str) -> bool:

@@ -112,7 +112,7 @@ class GraphShown(msgspec.Struct, omit_defaults=True):
     """State of a project graph. Counts are there once the indexer has been told of the files."""
 
     state: Literal["ready", "indexing", "lost", "failed", "none"]
-    detail: str | None | msgspec.UnsetType = msgspec.UNSET
+    detail: str | msgspec.UnsetType | None = msgspec.UNSET
     version: str | msgspec.UnsetType = msgspec.UNSET
     files: int | msgspec.UnsetType = msgspec.UNSET
     parsed: int | msgspec.UnsetType = msgspec.UNSET
@@ -121,7 +121,7 @@ class GraphShown(msgspec.Struct, omit_defaults=True):
     imports: int | msgspec.UnsetType = msgspec.UNSET
     languages: dict[str, LanguageCounts] | msgspec.UnsetType = msgspec.UNSET
     skipped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    progress: Progress | None | msgspec.UnsetType = msgspec.UNSET
+    progress: Progress | msgspec.UnsetType | None = msgspec.UNSET
     last_pass: LastPass | msgspec.UnsetType = msgspec.UNSET
     left_out: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     """What the watcher does not follow, by reason."""

@@ -343,7 +343,7 @@ def line_with(stream: IO[str] | None, start: str) -> str:
     shutil.which("curl") is None, reason="curl is not installed; scripts/test runs it where it is"
 )
 def test_the_curl_examples_of_the_readme_work(gateway: GatewayProcess) -> None:
-    follow, publish, read = (b for b in blocks(ROOT / "README.md", "sh") if b.startswith("curl"))
+    follow, publish, read, _ = (b for b in blocks(ROOT / "README.md", "sh") if b.startswith("curl"))
     stream = subprocess.Popen(
         shell(f"exec {follow}", gateway),
         env=environment(),

@@ -9,6 +9,7 @@ from herdr.context.graph.import_keys import import_keys
 from herdr.context.graph.outline import Outline
 
 VERSION_BYTES = 16
+_LARGEST = 2**63 - 1
 
 
 class Numbers(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -19,6 +20,11 @@ class Numbers(msgspec.Struct, array_like=True, frozen=True, gc=False):
     inode: int
     settled: bool = True
     """False when it may have changed after the look without changing the numbers."""
+
+
+def numbers_of(size: int, mtime_ns: int, inode: int, settled: bool = True) -> Numbers:
+    """Return a file's numbers as the store can hold them: some file systems have inodes and years beyond 63 bits."""
+    return Numbers(size, max(-_LARGEST, min(mtime_ns, _LARGEST)), inode & _LARGEST, settled)
 
 
 class Parsed(msgspec.Struct, array_like=True, frozen=True, gc=False):

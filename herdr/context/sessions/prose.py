@@ -11,7 +11,7 @@ SENTENCE_MAX = 600  # characters; what is longer is cut: no sentence, but pasted
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
 # Notes that clients put beside the user's words: `<system-reminder>…</system-reminder>`, `<command-name>…`.
-_NOTE = re.compile(r"<([a-z]+[-_][a-z_-]{1,40})>.*?</\1>", re.S)
+_NOTE = re.compile(r"<([a-z]+[-_][a-z_-]{1,40})>")
 _NUMBER = re.compile(r"\d{1,2}\.")
 _LIST_MARK = re.compile(r"^(?:[-*•+]|\(?\d{1,2}[.)、]|\(?[a-z]\))\s+", re.I)
 _EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
@@ -97,7 +97,24 @@ def words(text: str) -> set[str]:
 def _cleaned(text: str) -> str:
     if len(text) > PROSE_MAX:
         text = f"{text[: PROSE_MAX * 2 // 3]}\n{text[-PROSE_MAX // 3 :]}"
-    return _FENCE.sub("\n", _NOTE.sub("\n", text))
+    return _FENCE.sub("\n", _without_notes(text))
+
+
+def _without_notes(text: str) -> str:
+    """Take out what stands between a tag with a dash and its end; a tag without an end is a word: `<session-uri>`."""
+    parts: list[str] = []
+    at = 0
+    endless: set[str] = set()  # names that have no end from here on, so that each is looked for once
+    while found := _NOTE.search(text, at):
+        end = -1 if found[1] in endless else text.find(f"</{found[1]}>", found.end())
+        if end < 0:
+            endless.add(found[1])
+            parts.append(text[at : found.end()])
+            at = found.end()
+        else:
+            parts.append(f"{text[at : found.start()]}\n")
+            at = end + len(found[1]) + 3
+    return "".join([*parts, text[at:]])
 
 
 def _sentences(text: str) -> Iterator[Sentence]:

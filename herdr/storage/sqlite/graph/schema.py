@@ -64,12 +64,12 @@ def open_graph(path: Path, form: str) -> sqlite3.Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         db = _connect(path)
-        if _form(db) == form:
+        if _form(db) == form and _tables(db) == _own_tables():
             return db
         db.close()
     except sqlite3.DatabaseError:
         pass  # damaged, or no database: nothing in it is worth more than an index run
-    _remove(path)
+    remove(path)
     db = _connect(path)
     db.executescript(f"BEGIN; {SCHEMA} INSERT INTO meta VALUES ('form', '{form}'); COMMIT;")
     return db
@@ -89,7 +89,7 @@ def adopt(seed: Path, path: Path, form: str) -> bool:
                 return False
     except sqlite3.DatabaseError:
         return False
-    _remove(path)
+    remove(path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.replace(seed, path)
     return True
@@ -105,7 +105,8 @@ def _tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
     return db.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Delete a graph's file and what SQLite keeps beside it; nobody has it open."""
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
 

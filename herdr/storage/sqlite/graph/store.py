@@ -1,14 +1,19 @@
 """Writing the stored graph of one workspace; reading it is `herdr.storage.sqlite.graph.reader`."""
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from herdr.context.graph.files import Numbers, Parsed, call_counts, file_version, symbol_names
 from herdr.context.graph.import_keys import import_keys
-from herdr.storage.sqlite.connection import transaction
+from herdr.storage.sqlite.connection import is_damage, transaction
 from herdr.storage.sqlite.graph.reader import GraphReader, decode_outline
-from herdr.storage.sqlite.graph.schema import open_graph
+from herdr.storage.sqlite.graph.schema import open_graph, remove
+
+_NOT_OURS = ("SQLITE_NOTADB", "SQLITE_CONSTRAINT", "SQLITE_ERROR")  # the last: a table is missing
 
 _INSERT_FILE = (
     "INSERT INTO files (id, path, folder, base, size, mtime_ns, inode, settled, hash, skipped, language, package, "
@@ -16,17 +21,38 @@ _INSERT_FILE = (
 )
 
 
+class GraphDamaged(Exception):
+    """The graph's file does not hold what was written to it. It is of no use, and nothing is lost with it."""
+
+
+def is_worthless(error: BaseException) -> bool:
+    """Tell whether an error means that the file is damaged, so that only beginning it anew helps."""
+    if isinstance(error, sqlite3.Error):
+        name = getattr(error, "sqlite_errorname", "")
+        return is_damage(error) or name.startswith(_NOT_OURS)
+    return isinstance(error, GraphDamaged | msgspec.DecodeError)
+
+
 class GraphStore(GraphReader):
     """One workspace's graph: `apply` brings in what files were found to hold. One thread only."""
 
     def __init__(self, path: Path, form: str) -> None:
-        """Open or begin the file; raises OSError and sqlite3.Error."""
+        """Open the file, or begin it where it is missing or damaged; raises OSError and sqlite3.Error."""
         super().__init__(open_graph(path, form))
+        self._path = path
+        self._inode = path.stat().st_ino
         self._next = 1
         self._version = 0
         self.changes = 0
         """Files that were brought in, or left, since this was opened."""
-        self._reload()
+        try:
+            self._reload()
+        except sqlite3.DatabaseError:
+            self.close()
+            remove(path)
+            self._db = open_graph(path, form)
+            self._inode = path.stat().st_ino
+            self._reload()
 
     def _reload(self) -> None:
         """Believe the file."""
@@ -36,6 +62,15 @@ class GraphStore(GraphReader):
         for row in self._db.execute("SELECT path, hash, skipped FROM files"):
             self._version ^= file_version(*row)
         self.forget_cached()
+
+    def require_file(self) -> None:
+        """Raise GraphDamaged when the file was deleted or replaced: what is written would go nowhere."""
+        try:
+            in_place = self._path.stat().st_ino == self._inode
+        except OSError:
+            in_place = False
+        if not in_place:
+            raise GraphDamaged("its file was deleted")
 
     def close(self) -> None:
         """Close the file."""
