@@ -24,9 +24,22 @@ def manifest(gateway: GatewayProcess, workspace: str = WS) -> dict[str, Any]:
 
 
 def graph(gateway: GatewayProcess, workspace: str = WS) -> dict[str, Any]:
-    """Wait until the graph is ready, and return its part of the manifest."""
-    wait_until(lambda: manifest(gateway, workspace)["graph"]["state"] == "ready", "the graph")
-    return dict(manifest(gateway, workspace)["graph"])
+    """Wait until the graph is ready, as long as it comes nearer, and return its part of the manifest."""
+    found: dict[str, Any] = {}
+    while found.get("state") != "ready":
+        before = found
+
+        def moved() -> bool:
+            nonlocal found
+            found = manifest(gateway, workspace)["graph"]
+            return found["state"] == "ready" or _progress(found) != _progress(before)
+
+        wait_until(moved, f"the graph to come nearer than {_progress(before)}")
+    return found
+
+
+def _progress(found: Mapping[str, Any]) -> Any:
+    return found.get("state"), (found.get("progress") or {}).get("done")
 
 
 def ask(gateway: GatewayProcess, question: str, workspace: str = WS, **query: Any) -> Any:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networkx  # type: ignore[import-not-found]  # noqa: F401 - before the map, whose time its import would be
+import scipy.sparse  # type: ignore[import-not-found]  # noqa: F401
 from aider.repomap import RepoMap  # type: ignore[import-not-found]
 
 TOKENS = 1024

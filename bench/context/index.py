@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from bench.context import peers
-from bench.context.family import indexer_peak_mib
+from bench.context.family import family_cpu_s, indexer_peak_mib
 from bench.context.fetched import DJANGO, HOME_ASSISTANT, Sdist
 from bench.context.indexed import Indexed, indexed, new_data
 from bench.context.trees import sources, tree_of
@@ -54,6 +54,7 @@ class _Seen:
     def __init__(self) -> None:
         self.cold: list[float] = []
         self.cold_pass: list[float] = []
+        self.cold_cpu: list[float] = []
         self.warm: list[float] = []
         self.warm_pass: list[float] = []
         self.index_mib: list[float] = []
@@ -90,6 +91,7 @@ def _ours(folder: Path, tree: Path, mentioned: str, seen: _Seen) -> None:
         with indexed(data, tree) as herdr:
             seen.cold.append(herdr.ready_s())
             seen.cold_pass.append(herdr.pass_s())
+            seen.cold_cpu.append(family_cpu_s(herdr.pid))
             seen.index_mib.append(indexer_peak_mib(herdr.pid))
             for times, query in ((seen.map, {}), (seen.map_again, {}), (seen.map_other, {"name": mentioned})):
                 times.append(_map_s(herdr, query))
@@ -118,10 +120,20 @@ def _note(herdr: Indexed) -> str:
 def _cold(tree: str, seen: _Seen) -> list[Line]:
     name = f"cold index of {tree}, from the start of the process to the first answer"
     of_aider = [run.tags_s for run in seen.aider]
+    beside = {"processor s": seen.cold_cpu}
     notes = [*seen.notes, f"aider's tags: {seen.aider[0].definitions:,} definitions"]
     alone = f"cold index of {tree}, the pass over all files alone"
     lines = [
-        Line(name, "s", seen.cold[: len(of_aider)], "aider, tags alone", of_aider, at_most=0.25, notes=notes)
+        Line(
+            name,
+            "s",
+            seen.cold[: len(of_aider)],
+            "aider, tags alone",
+            of_aider,
+            at_most=0.25,
+            beside=beside,
+            notes=notes,
+        )
     ]
     if not seen.ctags:
         return [*lines, Line(alone, "s", seen.cold_pass, "universal-ctags", notes=[peers.NO_CTAGS])]

@@ -15,8 +15,8 @@ from herdr.indexer.disk import file_numbers
 from herdr.indexer.news import News
 from herdr.indexer.parse_pool import ParsePool
 from herdr.indexer.ranked import Ranked
-from herdr.storage.sqlite.connection import cause_of
-from herdr.storage.sqlite.graph.store import GraphStore
+from herdr.storage.sqlite.connection import CAUSES, cause_of
+from herdr.storage.sqlite.graph.store import GraphStore, is_worthless
 
 State = Literal["waiting", "indexing", "ready", "failed"]
 Tell = Callable[[str, Any], None]
@@ -25,7 +25,20 @@ Tell = Callable[[str, Any], None]
 CHUNK_FILES = 64  # some 30 ms of parsing, and of storing; what a question may have to wait for
 RETRY_S = 5.0  # while the graph's file cannot be written
 
+_CAUSES = {
+    **CAUSES,
+    "SQLITE_FULL": "the disk is full; free some space, indexing then goes on by itself",
+    **dict.fromkeys(("SQLITE_CORRUPT", "SQLITE_NOTADB"), "its file is damaged; it is begun anew"),
+}
+
 _log = logging.getLogger("herdr.indexer")
+
+
+def reason_of(error: Exception) -> str:
+    """Say in words why a graph cannot be kept or read."""
+    if isinstance(error, sqlite3.Error):
+        return cause_of(error, _CAUSES)
+    return getattr(error, "strerror", None) or str(error)
 
 
 class Index:
@@ -130,6 +143,11 @@ class Index:
             finally:
                 self._settled.discard(future)
 
+    def fail(self, detail: str) -> None:
+        """Nothing more is read: tell whoever waits."""
+        self.state, self.detail = "failed", detail
+        self._release()
+
     def progress(self) -> dict[str, Any] | None:
         """Return how far a whole pass is; None when none is under way."""
         if not self._passing:
@@ -141,8 +159,16 @@ class Index:
     # The work
 
     async def run(self) -> None:
-        """Read what waits, for ever."""
+        """Read what waits, for ever; raises what shows that the graph's file is damaged."""
         working: set[asyncio.Task[None]] = set()
+        try:
+            await self._run(working)
+        finally:
+            for task in working:
+                task.cancel()
+            await asyncio.gather(*working, return_exceptions=True)
+
+    async def _run(self, working: "set[asyncio.Task[None]]") -> None:
         while True:
             while self._backlog.waiting and len(working) < self._pool.size:
                 paths = self._backlog.take(CHUNK_FILES)
@@ -154,26 +180,30 @@ class Index:
                 await self._wake.wait()
                 self._wake.clear()
                 continue
-            done, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
+                working.discard(task)
                 task.result()
             self._release()
 
     async def _read(self, paths: list[str]) -> None:
         spoken = [path for path in paths if language_of(path) is not None and path not in self._dropped]
-        found = await self._pool.parse(self.root, spoken, self._known(spoken)) if spoken else []
-        found += [self._unread(path) for path in set(paths).difference(spoken)]
         try:
+            found = await self._pool.parse(self.root, spoken, self._known(spoken)) if spoken else []
+            found += [self._unread(path) for path in set(paths).difference(spoken)]
+            self.store.require_file()
             self._store(found)
-        except sqlite3.Error as error:
-            self.state, self.detail = "failed", cause_of(error)
+        except (sqlite3.Error, OSError) as error:
+            if is_worthless(error):
+                raise
+            self.state, self.detail = "failed", reason_of(error)
             _log.error("the project graph cannot be kept: %s", self.detail)
             self._backlog.put_back(paths)
             self._release()
             await asyncio.sleep(RETRY_S)
             return
         if self.state == "failed":
-            self.state, self.detail = "indexing", None
+            self.state, self.detail = "indexing" if self._passing else "ready", None
         self._backlog.finish(paths)
 
     def _known(self, paths: Sequence[str]) -> dict[str, bytes]:
@@ -202,10 +232,10 @@ class Index:
         if parsed.gone:
             return parsed if self.store.has(parsed.path) else None
         if not parsed.same:
-            self.parsed += parsed.outline is not None
+            self.parsed += self._passing and parsed.outline is not None
             return parsed
         self.store.touch(parsed.path, parsed.numbers)
-        self.same += 1
+        self.same += self._passing
         return None
 
     def _release(self) -> None:

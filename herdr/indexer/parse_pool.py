@@ -64,7 +64,7 @@ class ParsePool:
                 found = _decode(await read_frame(worker.stdout))
         except TimeoutError:
             why = "parser_timeout"
-        except (PipeEnded, ConnectionError):
+        except (PipeEnded, ConnectionError, msgspec.DecodeError):
             pass
         except BaseException:
             await _end(worker)

@@ -32,6 +32,11 @@ class Ranked:
             await asyncio.shield(self._making)
         return self._ranking
 
+    async def close(self) -> None:
+        """Return once nothing reads the graph's file beside its store."""
+        if self._making is not None:
+            await asyncio.wait([self._making])
+
     def _is_old(self) -> bool:
         changes = self._store.changes - self._at
         return self._ranking is None or changes > max(CHANGES_MAX, CHANGES_SHARE * len(self._store))

@@ -21,6 +21,7 @@ WAIT_S = 10.0
 """How long a question waits for an index that is being built, or a folder that is being looked through."""
 
 SLICE = 2_000  # rows of the table in one frame, some 200 KiB; between two the loop serves others
+REOPEN_S = 2.0  # before a graph that could not be opened or kept is tried again
 DIRTY_MAX = 10_000  # reported paths nobody looked at yet; beyond it everything is looked at instead
 
 Announce = Callable[[str, Any, str, str | None], None]
@@ -215,6 +216,10 @@ class Graphs:
         self.child.tell("open", graph.name, root=graph.watcher.root, file=str(graph.file), seed=seed)
         self._list(graph)
 
+    def _reopen(self, graph: Graph) -> None:
+        if self._graphs.get(graph.name) is graph:
+            self._open(graph)
+
     def _list(self, graph: Graph, anew: bool = False) -> None:
         _cancel(graph.listing)
         graph.listing = asyncio.create_task(self._send_table(graph, anew), name=f"list {graph.name}")
@@ -236,7 +241,11 @@ class Graphs:
         graph.listed.set()
 
     def _heard(self, answer: Answer) -> None:
-        """Publish what the indexer found."""
+        """Publish what the indexer found; open anew what it cannot keep."""
+        if answer.note == "failed":
+            if (graph := self._graphs.get(answer.workspace)) is not None:
+                asyncio.get_running_loop().call_later(REOPEN_S, self._reopen, graph)
+            return
         data = {"workspace": answer.workspace, **answer.body}
         paths = [file["path"] for file in data.get("files", ())] if answer.note == "changed" else []
         subject = paths[0] if len(paths) == 1 and "more" not in data else None

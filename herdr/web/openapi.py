@@ -294,6 +294,8 @@ def _responses(endpoint: Endpoint, more: Mapping[str, Any], schemas: _Schemas) -
         told = {} if status < 400 else {PROBLEM: {"schema": schemas.of(Problem)}}
         if single is not None and (status < 400 or status in more.get("receipts", ())):
             told[JSON] = {"schema": single}
+        elif status < 300:
+            told = content
         responses[str(status)] = {"description": meaning, **({"content": told} if told else {})}
     for status in (400,) if endpoint.scope is None else (400, 401, 403):
         responses.setdefault(str(status), _problem(HTTPStatus(status).phrase, schemas))

@@ -343,7 +343,7 @@ MORE: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("GET", f"{_GRAPH}/skipped"): {"parameters": queries(LimitQuery), "answers": SkippedAnswer},
     ("GET", "/v1/blobs/{sha256}"): {"media": _ANY},
     ("GET", _SAID): {"parameters": queries(PageQuery), "answers": MessagesAnswer},
-    ("POST", _SAID): {"answers": RecordedAnswer, "status": 201},
+    ("POST", _SAID): {"answers": RecordedAnswer},
     ("GET", "/v1/sessions"): {"parameters": queries(SessionsQuery), "answers": SessionsAnswer},
     ("GET", "/v1/sessions/{session:path}"): {"parameters": queries(WindowQuery), "answers": WindowAnswer},
     ("GET", "/v1/artifacts"): {"parameters": queries(ShelfQuery), "answers": ShelfAnswer},

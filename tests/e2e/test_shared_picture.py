@@ -57,5 +57,7 @@ def test_a_tool_that_writes_a_caller_knows_the_new_signature(gateway: GatewayPro
         b.go_on()
         assert b.hear() == "def total(items, currency)", "asked right after the other's report"
         assert b.hear() == "shop/till.py:4 exact"
-        assert b.hear() == "def total(items) -> def total(items, currency) shop/till.py", "told without asking"
+        assert b.hear() == "def total(items) -> def total(items, currency) shop/till.py", (
+            "told without asking"
+        )
         a.go_on()

@@ -1,7 +1,7 @@
 """Pure: what is kept of a session, and within which bounds. Encodable with msgspec, so that a store can keep it.
 
 Every part is bounded, so that the state of a session of any length has a most: some 900 KiB as MessagePack, in
-practice 20 to 60 KiB. What goes first where a bound is reached stands beside the bound. Decisions are never
+practice 3 to 60 KiB. What goes first where a bound is reached stands beside the bound. Decisions are never
 dropped: beyond FULL_MAX the oldest are kept in one line, beyond that as the number of their message, which the store
 still has.
 """

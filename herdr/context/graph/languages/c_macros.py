@@ -48,12 +48,6 @@ _BEHIND = re.compile(
 )
 """`int total_ GUARDED_BY(mutex_);`: only by words that such macros are made of, for it may be a statement."""
 
-_KERNEL = re.compile(
-    rb"(?<=[\w*][ \t])__(?!inline|extension__|attribute|asm|restrict|volatile|const|declspec|int)[a-z_]{1,40}"
-    rb"(?<!_t)(?=[ \t]+\w+\()"
-)
-"""`static int __init start(void)`."""
-
 _LONG_DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE
 )  # fmt: skip
@@ -88,7 +82,6 @@ def without_macros(source: bytes) -> bytes:
     source = _ALONE.sub(lambda m: _blank(m[0]), source)
     source = _LAST.sub(lambda m: m[0][: -len(m[1])] + _blank(m[1]), source)
     source = _BEHIND.sub(lambda m: _blank(m[0]), source)
-    source = _KERNEL.sub(lambda m: _blank(m[0]), source)
     return _HEAD.sub(_plain_head, source)
 
 
@@ -117,12 +110,7 @@ def _plain_head(head: re.Match[bytes]) -> bytes:
         return whole
     kept = _type_among(parts)
     for place, part in enumerate(parts):
-        if part[1] in _QUALIFIERS or (place == kept and not part[2]):
-            continue
-        if part[2] and place == kept:  # `PyAPI_FUNC(PyObject *)`: the type is the macro's argument
-            inside = b" " * (len(part[1]) + 1) + part[2][1:-1] + b" "
-            whole = whole[: part.start()] + inside + whole[part.end() :]
-        elif _IS_CAPS.fullmatch(part[1]) or part[2]:
+        if place != kept and part[1] not in _QUALIFIERS and (part[2] or _IS_CAPS.fullmatch(part[1])):
             whole = whole[: part.start()] + _blank(part[0]) + whole[part.end() :]
     return whole
 

@@ -13,7 +13,7 @@ from herdr.storage.sqlite.connection import is_damage, transaction
 from herdr.storage.sqlite.graph.reader import GraphReader, decode_outline
 from herdr.storage.sqlite.graph.schema import open_graph, remove
 
-_NOT_OURS = ("SQLITE_NOTADB", "SQLITE_CONSTRAINT", "SQLITE_ERROR")  # the last: a table is missing
+_NOT_OURS = ("SQLITE_NOTADB", "SQLITE_CONSTRAINT")
 
 _INSERT_FILE = (
     "INSERT INTO files (id, path, folder, base, size, mtime_ns, inode, settled, hash, skipped, language, package, "

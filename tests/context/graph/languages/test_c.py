@@ -111,6 +111,13 @@ def test_macros_with_a_value_are_symbols_and_guards_are_not() -> None:
     ]
 
 
+def test_macros_of_several_lines_are_over_where_they_end() -> None:
+    text = "#define M(x) \\\n  do { /* a */ \\\n    b(x); /* c */ \\\n  } while (0)\nint f(void);\n"
+    assert (names(text), outline(text).calls) == ([("M", "macro"), ("f", "function")], ())
+    text = "#if (defined(A) && B < 26) || \\\n    defined(C)\nint f(int a) { return a; }\n#elif D\n#endif\n"
+    assert (names(text), outline(text).calls) == ([("f", "function")], ())
+
+
 def test_blanked_macros_keep_every_byte_in_its_place() -> None:
     source = b"/* FOO */ UV_EXTERN int\r\nf(void);\n\tOBJECT\n  int x;\n#define A \\\n /* b */ \\\n c\n"
     blank = without_macros(source)
