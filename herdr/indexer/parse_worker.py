@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -17,6 +18,7 @@ from herdr.context.graph.parse import Reader
 from herdr.context.graph.reading import SOURCE_BYTES_MAX, Skip, source_text
 from herdr.indexer.disk import read_bytes
 
+ALARM_S = 120  # so long on one chunk, and nobody is left who would have ended this process
 NICE = 10  # behind the gateway and the user's own work
 _NO_NUMBERS = Numbers(0, 0, 0, settled=False)
 
@@ -84,8 +86,10 @@ def main() -> None:
     readers = Readers()
     answers = sys.stdout.buffer
     for chunk in chunks(sys.stdin.buffer):
+        signal.alarm(ALARM_S)  # ends the process also in the middle of a parser's own loop
         answers.write(encode_frame([read_file(chunk, path, readers) for path in chunk.paths]))
         answers.flush()
+        signal.alarm(0)
 
 
 if __name__ == "__main__":

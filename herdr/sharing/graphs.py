@@ -16,13 +16,14 @@ from herdr.context.watch.watcher import Watcher
 from herdr.errors import HerdrError, NotFound
 from herdr.event import Draft
 from herdr.sharing.child import IndexerChild
+from herdr.sharing.looking import Looking
 
+LISTED_S = 60.0  # how long an import waits for a folder to be looked through
 WAIT_S = 10.0
 """How long a question waits for an index that is being built, or a folder that is being looked through."""
 
 SLICE = 2_000  # rows of the table in one frame, some 200 KiB; between two the loop serves others
 REOPEN_S = 2.0  # before a graph that could not be opened or kept is tried again
-DIRTY_MAX = 10_000  # reported paths nobody looked at yet; beyond it everything is looked at instead
 
 Announce = Callable[[str, Any, str, str | None], None]
 """Publishes an event of the gateway's own: type, data, workspace, subject."""
@@ -33,13 +34,12 @@ _log = logging.getLogger("herdr.indexer")
 class Graph:
     """One workspace's graph, as the gateway knows it."""
 
-    def __init__(self, name: str, watcher: Watcher, folder: Path) -> None:
+    def __init__(self, name: str, watcher: Watcher, folder: Path, looking: Looking) -> None:
         self.name = name
         self.watcher = watcher
         place = f"{name}\0{watcher.root}".encode(errors="surrogateescape")
         self.file = folder / f"{blake2b(place, digest_size=8).hexdigest()}.db"
-        self.dirty: set[str] = set()
-        """Paths that a tool has reported and nobody has looked at yet."""
+        self.looking = looking
         self.listed = asyncio.Event()
         """Set once the indexer, as it runs now, was sent the whole list of files."""
         self.listing: asyncio.Task[None] | None = None
@@ -83,9 +83,11 @@ class Graphs:
             graph = self._graphs.pop(workspace, None)
             if graph is not None:
                 _cancel(graph.listing)
+                graph.listed.set()  # who waits for it asks on, and hears that there is no such workspace
                 self.child.tell("close", workspace)
             return
-        graph = self._graphs[workspace] = Graph(workspace, watcher, self.folder)
+        looking = Looking(watcher, self._ttl_s, self._clock)
+        graph = self._graphs[workspace] = Graph(workspace, watcher, self.folder, looking)
         if self.child.is_running:
             self._open(graph)
         else:
@@ -115,28 +117,26 @@ class Graphs:
             or not _is_within(draft.subject)
         ):
             return
-        if len(graph.dirty) < DIRTY_MAX:
-            graph.dirty.add(draft.subject)
+        graph.looking.report(draft.subject)
 
     # Questions
 
-    async def ask(self, workspace: str, question: str, **args: Any) -> Any:
+    async def ask(self, workspace: str, question: str, wait_s: float = WAIT_S, **args: Any) -> Any:
         """Put a question to a graph that knows all that was reported before.
 
         Raises NotFound for an unknown workspace; HerdrError `workspace_lost` while its folder is missing,
-        `indexing` while the first index takes longer than WAIT_S, `graph_unavailable` when the indexer fails.
+        `indexing` while the first index takes longer than `wait_s`, `graph_unavailable` when the indexer fails.
         """
         graph = self.find(workspace)
         try:
-            async with asyncio.timeout(WAIT_S):
-                await self._freshen(graph)
+            async with asyncio.timeout(wait_s):
+                if await _is_gone(graph):
+                    raise _lost(graph.name)
+                await graph.listed.wait()
+                await graph.looking.done()
                 return await self.child.ask(question, workspace, **args)
         except TimeoutError:
-            raise HerdrError(
-                f"the files of workspace {workspace!r} are still being read; ask again in some seconds, "
-                f"or look how far it is: GET /v1/context/{workspace}",
-                "indexing",
-            ) from None
+            raise _still_reading(workspace) from None
 
     async def state(self, workspace: str) -> dict[str, Any]:
         """Return the graph's part of the manifest, without waiting for anything but the indexer's loop."""
@@ -172,11 +172,19 @@ class Graphs:
         return (None, None) if graph is None else await graph.watcher.head()
 
     async def seed(self, workspace: str, file: Path) -> dict[str, Any]:
-        """Begin a graph anew from a snapshot's; returns the counts once all files were compared with it."""
+        """Begin a graph anew from a snapshot's; returns the counts once all files were compared with it.
+
+        Raises HerdrError as `ask` does.
+        """
         graph = self.find(workspace)
-        self.child.tell("close", workspace)
+        if await _is_gone(graph):
+            raise _lost(workspace)
         self._open(graph, str(file))
-        await graph.listed.wait()
+        try:
+            async with asyncio.timeout(LISTED_S):
+                await graph.listed.wait()
+        except TimeoutError:
+            raise _still_reading(workspace) from None
         found: dict[str, Any] = await self.child.ask("counts", workspace)
         return found
 
@@ -193,16 +201,6 @@ class Graphs:
                 "unknown_workspace",
             )
         return graph
-
-    async def _freshen(self, graph: Graph) -> None:
-        """Have everything looked at that was reported, and all files if the last look is too long ago."""
-        if await _is_gone(graph):
-            raise _lost(graph.name)
-        await graph.listed.wait()
-        if graph.dirty or graph.watcher.verified_at + self._ttl_s < self._clock.monotonic():
-            dirty, graph.dirty = graph.dirty, set()
-            max_age_s = self._ttl_s if len(dirty) < DIRTY_MAX else 0.0
-            await graph.watcher.verify([f"{graph.watcher.root}/{path}" for path in dirty], max_age_s)
 
     # The indexer
 
@@ -260,6 +258,14 @@ async def _is_gone(graph: Graph) -> bool:
         return False
     graph.watcher.hint([graph.watcher.root])  # nothing tells of a folder that is moved away itself
     return True
+
+
+def _still_reading(workspace: str) -> HerdrError:
+    return HerdrError(
+        f"the files of workspace {workspace!r} are still being read; ask again in some seconds, "
+        f"or look how far it is: GET /v1/context/{workspace}",
+        "indexing",
+    )
 
 
 def _lost(workspace: str) -> HerdrError:

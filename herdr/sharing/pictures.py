@@ -117,7 +117,12 @@ class Pictures:
         """Return the ranked outline of the project; raises NotFound, InvalidInput."""
         paths = tuple(map(checked_path, focus))
         key = (workspace, tokens, paths, tuple(names))
-        asked = {"focus": paths, "names": names, "previous": self._maps.get(key, ()), "limit": tokens}
+        asked: dict[str, Any] = {
+            "focus": paths,
+            "names": names,
+            "previous": self._maps.get(key, ()),
+            "limit": tokens,
+        }
         answer = await self._graphs.ask(workspace, "pieces", **asked)
         found = msgspec.convert(answer["pieces"], list[Piece])
 

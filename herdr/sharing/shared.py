@@ -78,6 +78,7 @@ async def shared_context(
         counter = preferred_counter(backend_counters(pool, clock))
         pictures = Pictures(graphs, sessions, shelf, store.blobs, counter, section.session_window, summariser)
         snapshots = Snapshots(graphs, shelf, sessions, graphs.folder, clock, announce)
+        await asyncio.to_thread(snapshots.clear)
         tidying = asyncio.create_task(_tidy(store), name="context upkeep")
         closing.callback(tidying.cancel)
         yield Shared(pictures, sessions, shelf, snapshots)

@@ -1,6 +1,7 @@
 """Snapshots at work: a workspace's graph, artifacts and decisions into one file, and out of it again."""
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
@@ -25,6 +26,10 @@ from herdr.sharing.intake import Intake
 from herdr.sharing.sessions import Sessions
 from herdr.sharing.shelf import ArtifactShelf
 
+EXPORT_S = 300.0  # for an index that is being built, and for writing down the graph of a very large tree
+UNDER_WAY = "snapshot-"
+"""How the folders begin in which snapshots are written and unpacked."""
+
 T = TypeVar("T")
 
 
@@ -46,12 +51,23 @@ class Snapshots:
         self._folder = folder
         self._clock = clock
         self._announce = announce
+        self._turn = asyncio.Lock()
+        """One import at a time: two would take each other's graph away, and each may unpack to gigabytes."""
+
+    def clear(self) -> None:
+        """Delete what was under way when an earlier process was killed."""
+        for left in self._folder.glob(f"{UNDER_WAY}*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     async def export(self, workspace: str, sessions: bool) -> Path:
-        """Write a snapshot into a file that the caller removes; `sessions`: with all that was said."""
+        """Write a snapshot into a file that the caller removes with its folder.
+
+        `sessions`: with all that was said. Raises what `Graphs.ask` does.
+        """
+        self._graphs.find(workspace)
         graph, file = await asyncio.to_thread(self._two_files)
         try:
-            written = await self._graphs.ask(workspace, "export", file=str(graph))
+            written = await self._graphs.ask(workspace, "export", EXPORT_S, file=str(graph))
             head = Head(
                 workspace,
                 rfc3339(self._clock.wall_us()),
@@ -66,17 +82,15 @@ class Snapshots:
             records = self._records(head, graph, decisions, loop)
             await asyncio.to_thread(_write, file, records)
         except BaseException:
-            file.unlink(missing_ok=True)
+            _remove(file)  # with its folder: the indexer may only be about to write into it
             raise
-        finally:
-            graph.unlink(missing_ok=True)
         return file
 
     def _two_files(self) -> tuple[Path, Path]:
-        """Return a name for the graph, which SQLite makes itself, and an empty file."""
+        """Return names for a graph, which SQLite makes itself, and for a snapshot, in a folder of their own."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = Path(tempfile.mkstemp(dir=self._folder, suffix=".snapshot")[1])
-        return file.with_suffix(".graph"), file
+        folder = Path(tempfile.mkdtemp(dir=self._folder, prefix=UNDER_WAY))
+        return folder / "graph", folder / "snapshot"
 
     def _records(
         self, head: Head, graph: Path, decisions: list[dict[str, Any]], loop: asyncio.AbstractEventLoop
@@ -109,8 +123,7 @@ class Snapshots:
                     await asyncio.to_thread(opened.write, part)
             return await self.load(workspace, file, graph)
         finally:
-            file.unlink(missing_ok=True)
-            graph.unlink(missing_ok=True)
+            _remove(file)
 
     async def load_file(self, workspace: str, file: Path) -> dict[str, Any]:
         """Verify and import a snapshot that lies on the disk, and stays there; raises InvalidInput, OSError."""
@@ -118,12 +131,15 @@ class Snapshots:
         try:
             return await self.load(workspace, file, graph)
         finally:
-            unused.unlink(missing_ok=True)
-            graph.unlink(missing_ok=True)
+            _remove(unused)
 
     async def load(self, workspace: str, file: Path, graph: Path) -> dict[str, Any]:
         """Verify and import a snapshot; `graph`: where its graph may be unpacked."""
         self._graphs.find(workspace)
+        async with self._turn:
+            return await self._load(workspace, file, graph)
+
+    async def _load(self, workspace: str, file: Path, graph: Path) -> dict[str, Any]:
         head = await asyncio.to_thread(_unpack, file, graph)
         counts = await self._graphs.seed(workspace, graph)
         loop = asyncio.get_running_loop()
@@ -146,6 +162,10 @@ class Snapshots:
 
     def _intake(self, workspace: str, loop: asyncio.AbstractEventLoop) -> Intake:
         return Intake(workspace, self._shelf, self._sessions, self._clock, loop)
+
+
+def _remove(file: Path) -> None:
+    shutil.rmtree(file.parent, ignore_errors=True)
 
 
 def _write(file: Path, records: Iterator[tuple[Kind, Any]]) -> None:

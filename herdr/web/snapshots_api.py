@@ -1,6 +1,7 @@
 """The handlers of `/v1/snapshots`."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class SnapshotsApi:
         try:
             await _send_file(send, file)
         finally:
-            await asyncio.to_thread(file.unlink, missing_ok=True)
+            await asyncio.to_thread(shutil.rmtree, file.parent, ignore_errors=True)
 
     async def receive(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Verify and import a snapshot."""

@@ -54,6 +54,20 @@ def test_what_a_declaration_declares(declaration: str, name: str, kind: str) -> 
     assert names(declaration) == [(name, kind)]
 
 
+@pytest.mark.parametrize(
+    ("written", "signature"),
+    [
+        ("MEM_STATIC U32 f(int a);", "U32 f(int a)"),
+        ("DWORD WINAPI f(void);", "DWORD f(void)"),
+        ("static INLINE BOOL f(void) { return 1; }", "static BOOL f(void)"),
+        ("UV_EXTERN const char *f(void);", "const char *f(void)"),
+    ],
+)
+def test_of_words_in_capitals_the_type_stays(written: str, signature: str) -> None:
+    text = outline(written).symbols[0].signature
+    assert " ".join(text.split()) == signature
+
+
 def test_all_names_of_one_declaration_are_there() -> None:
     read = outline("static int a, *b, c[2] = { 1, 2 }, d(void);")
     assert [(s.name, s.kind, s.signature) for s in read.symbols] == [
