@@ -303,7 +303,7 @@ def test_the_modules_that_the_architecture_names_exist() -> None:
         ("a source file", "indexer.__main__.WORKERS_MAX", 1),
         ("a source file", "indexer.index.CHUNK_FILES", 1),
         ("what waits for the indexer", "sharing.child.UNSENT_MAX", 2**20),
-        ("what waits for the indexer", "sharing.graphs.DIRTY_MAX", 1),
+        ("what waits for the indexer", "sharing.looking.DIRTY_MAX", 1),
         ("a question about the graph", "sharing.graphs.WAIT_S", 1),
         ("a question about the graph", "context.graph.lookups.LOOKS_MAX", 1),
         ("a question about the graph", "web.context_bodies.LIMIT_MAX", 1),
