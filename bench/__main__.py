@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import follow, publish, urgent
-from bench.context import beside, index, saved, snapshot
+from bench.context import beside, index, saved, snapshot, task
 from bench.locks import decisions, turns
 from bench.models import agents, overhead, urgency
 from bench.plan import Plan
@@ -41,6 +41,7 @@ ON_REQUEST: dict[str, Callable[[Plan], list[Line]]] = {
     "graph-saved": saved.saved,
     "graph-snapshot": snapshot.snapshot,
     "graph-beside": beside.beside,
+    "task-tokens": task.task,
 }
 """Takes minutes and a real model, or source trees and peers that pip fetches first: only with `--only`."""
 

@@ -84,7 +84,7 @@ class Stored(NamedTuple):
 
 
 class Shelf(NamedTuple):
-    """A list of artifacts, most recently used first; `more` were left off. `bytes` are those of all."""
+    """A list of artifacts, newest first; `more` were left off. `bytes` are those of all."""
 
     artifacts: Sequence[Artifact]
     more: int

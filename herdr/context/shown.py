@@ -1,5 +1,7 @@
 """Pure: artifacts and sessions as the API and the bus show them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -37,21 +39,34 @@ def shown_session(session: Session) -> dict[str, Any]:
     }
 
 
+_SHOWN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "decisions": ("text", "reason", "about", "files", "seq", "time", "source", "by", "superseded"),
+        "files": ("path", "actions", "seq", "time"),
+        "questions": ("text", "seq", "time", "source", "by"),
+        "outcomes": ("text", "seq", "time", "source"),
+        "errors": ("text", "seq", "time", "source", "subject"),
+        "newest": ("seq", "role", "source", "time", "text", "whole"),
+    }
+)
+"""What of each kind is told; the rest is the rules' own memory. Older decisions have a text and a `seq` only."""
+
+
 def shown_window(window: Window) -> dict[str, Any]:
     """Return a window's parts, its times as text."""
-    kinds = ("decisions", "files", "questions", "outcomes", "errors")
-    summary: dict[str, Any] = {kind: [_timed(item) for item in getattr(window, kind)] for kind in kinds}
+    parts = {kind: [_picked(item, names) for item in getattr(window, kind)] for kind, names in _SHOWN.items()}
     more = msgspec.structs.asdict(window.more)
-    newest_more = more.pop("messages")
+    more_messages, newest = more.pop("messages"), parts.pop("newest")
     return {
-        "summary": {**summary, "more": more},
-        "newest": [_timed(message) for message in window.newest],
-        "more_messages": newest_more,
+        "summary": {**parts, "more": more},
+        "newest": newest,
+        "more_messages": more_messages,
         "text": window.text,
     }
 
 
-def _timed(item: msgspec.Struct) -> dict[str, Any]:
+def _picked(item: msgspec.Struct, names: tuple[str, ...]) -> dict[str, Any]:
     fields = msgspec.structs.asdict(item)
-    time_us = fields.pop("time_us", None)
-    return fields if time_us is None else {**fields, "time": rfc3339(time_us)}
+    if "time_us" in fields:
+        fields["time"] = rfc3339(fields.pop("time_us"))
+    return {name: fields[name] for name in names if name in fields}

@@ -126,8 +126,3 @@ class Fallback:
             if len(counts) == len(texts):
                 return Counted(counter.name, counts)
         return Counted(last.name, await last.count(texts))
-
-
-def choose(*counters: Counter | None) -> Fallback:
-    """Put together those counters that there are, the preferred first, each with a cache."""
-    return Fallback([Cached(counter) for counter in counters if counter is not None])

@@ -34,6 +34,10 @@ class Backlog:
                 self._waiting[path] = self._ticket
                 self.queued += 1
 
+    def restart(self) -> None:
+        """Have what is being read just now read once more."""
+        self.add(list(self._working))
+
     def take(self, count: int) -> list[str]:
         """Return the oldest paths, which count as being read until `finish`; none that is being read already."""
         taken: list[str] = []

@@ -126,6 +126,7 @@ class Index:
         self.parsed = self.same = 0
         self._backlog.restart_count()
         self._backlog.add(known)
+        self._backlog.restart()
         self._wake.set()
 
     # What questions wait for
@@ -218,14 +219,11 @@ class Index:
 
     def _store(self, found: Sequence[Parsed]) -> None:
         with self.store.transaction():
-            self._store_within(found)
-
-    def _store_within(self, found: Sequence[Parsed]) -> None:
-        news = [row for parsed in found if (row := self._row(parsed)) is not None]
-        if news:
-            if not self._passing:
-                self._news.note(news)
-            self.store.apply(news)
+            news = [row for parsed in found if (row := self._row(parsed)) is not None]
+            if news:
+                if not self._passing:
+                    self._news.note(news)
+                self.store.apply(news)
 
     def _row(self, parsed: Parsed) -> Parsed | None:
         """Return the row to store; None when the graph has it already."""
@@ -251,12 +249,9 @@ class Index:
             self.took_s = self._clock.monotonic() - self._started
             self._tell("indexed", self.summary())
         self._dropped.clear()
-        self._tell_news()
-        self._release()
-
-    def _tell_news(self) -> None:
         if (changes := self._news.take()) is not None:
             self._tell("changed", changes)
+        self._release()
 
     def summary(self) -> dict[str, Any]:
         """Return the counts of a whole pass."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
@@ -108,6 +110,7 @@ async def _start() -> Process:
 
 
 async def _end(worker: Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        worker.kill()
+    if worker.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)  # `worker.kill` would take the exit code away from asyncio
     await worker.wait()

@@ -105,8 +105,10 @@ def read_summary(state: bytes) -> Summary:
 
 
 def decisions_of(state: bytes) -> list[dict[str, Any]]:
-    """Return what was decided in a session, oldest first."""
-    return [
+    """Return what was decided in a session, oldest first; of the oldest only the text is known."""
+    summary = read_summary(state)
+    older = [{"text": old.text, "superseded": bool(old.superseded)} for old in summary.older]
+    return older + [
         {
             "text": decision.text,
             "reason": decision.reason,
@@ -115,7 +117,7 @@ def decisions_of(state: bytes) -> list[dict[str, Any]]:
             "source": decision.source,
             "superseded": bool(decision.superseded),
         }
-        for decision in read_summary(state).decisions
+        for decision in summary.decisions
     ]
 
 

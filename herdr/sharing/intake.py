@@ -145,7 +145,7 @@ def _checked(record: R) -> R:
     """Return what can be stored and shown; raises ValidationError for names and numbers that cannot."""
     for field in msgspec.structs.fields(record):
         value = getattr(record, field.name)
-        if isinstance(value, int):
+        if isinstance(value, int) and not isinstance(value, bool):
             msgspec.convert(value, Microseconds)
         elif isinstance(value, str):
             msgspec.convert(value, Name)

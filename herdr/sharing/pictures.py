@@ -9,13 +9,14 @@ import msgspec
 from herdr.context.blobs import Blob, Blobs, is_ref
 from herdr.context.excerpt import Excerpt
 from herdr.context.graph.map import Piece, render
+from herdr.context.paths import checked_path
 from herdr.context.sessions.message import Message as Said
-from herdr.context.sessions.pieces import pieces, texts
+from herdr.context.sessions.pieces import listing, pieces, texts
 from herdr.context.sessions.state import Summary
 from herdr.context.sessions.window import TRIES_MAX, Window, choose, compose
 from herdr.context.shown import shown_artifact, shown_window
 from herdr.context.tokens import Fallback, estimate
-from herdr.errors import FieldError, InvalidInput, NotFound
+from herdr.errors import InvalidInput, NotFound
 from herdr.sharing.folding import read_summary, said_of
 from herdr.sharing.graphs import Graphs
 from herdr.sharing.sessions import Sessions
@@ -157,8 +158,15 @@ class Pictures:
             "saved_tokens": max(state.full_tokens - await self._sessions.count(text), 0),
             "summariser": "model" if written.text else "rules",
             **shown_window(window),
+            "all_decisions": await self._all_decisions(summary, window),
             **await self._counted(text),
         }
+
+    async def _all_decisions(self, summary: Summary, window: Window) -> str | None:
+        """Return the hash of a text with every decision, when the window does not hold them all."""
+        if not window.more.decisions:
+            return None
+        return await self._blobs.put(listing(summary).encode(), TEXT)
 
     async def _written(
         self, session: str, summary: Summary, newest: Sequence[Said], budget: int
@@ -242,12 +250,3 @@ async def largest(size: Callable[[int], Awaitable[int]], most: int, budget: int)
 def excerpt(answer: dict[str, Any]) -> Excerpt:
     """Return the text of an answer."""
     return Excerpt(answer["text"], answer["tokens"], answer["tokenizer"], answer["ref"])
-
-
-def checked_path(path: str) -> str:
-    """Return a path of a workspace with `/` and without `.`; raises InvalidInput for one that leads out of it."""
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    if path.startswith("/") or ".." in parts or "\0" in path or not parts:
-        message = "a path below the workspace's folder, with / between its parts"
-        raise InvalidInput(f"{path[:200]!r} is not {message}", "bad_path", [FieldError("path", message)])
-    return "/".join(parts)

@@ -164,7 +164,9 @@ class Sessions:
             workspace=found.workspace,
             session=session,
         )
-        await self._publisher.record([event])
+        (receipt,) = await self._publisher.record([event])
+        if receipt.status != "accepted":
+            raise HerdrError("too many events wait for the log; try again in a second", "overloaded")
         await self.caught_up()
 
     async def state(self, session: str) -> Session:
@@ -224,7 +226,7 @@ class Sessions:
     async def decisions(self, workspace: str) -> list[dict[str, Any]]:
         """Return what was decided in all sessions of a workspace, oldest first."""
         rows = [row for session in await self.all_of(workspace) for row in decisions_of(session.state)]
-        return sorted(rows, key=lambda row: str(row.get("time")))
+        return sorted(rows, key=lambda row: str(row.get("time", "")))
 
     async def restore(self, session: Session, messages: list[Message]) -> bool:
         """Put in a session of a snapshot; False when one of that name is here."""

@@ -63,7 +63,7 @@ class ArtifactsApi:
         await respond(send, 204, b"", [])
 
     async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
-        """List artifacts, most recently used first."""
+        """List artifacts, newest first."""
         query = read(ShelfQuery, scope)
         shelf = await self._artifacts.listed(query.workspace, query.kind, query.session, query.limit)
         listed = {

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from herdr.context.paths import checked_path
 from herdr.web.asgi import Receive, Reply, Scope, read_body, respond_json
 from herdr.web.auth import Caller
 from herdr.web.bodies import Body, read_body_as, read_query_as
@@ -64,7 +65,8 @@ class ContextApi:
     async def dependents(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the files that import a file, and those that import these."""
         query = read(DependentsQuery, scope)
-        await self._ask(scope, send, "dependents", path=query.path, depth=query.depth, limit=query.limit)
+        path = checked_path(query.path)
+        await self._ask(scope, send, "dependents", path=path, depth=query.depth, limit=query.limit)
 
     async def skipped(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with the files that were not read, and why."""

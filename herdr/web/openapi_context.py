@@ -229,6 +229,8 @@ class WindowAnswer(Text, kw_only=True):
     summary: SessionSummary
     newest: list[ShownMessage]
     more_messages: int
+    all_decisions: str | None
+    """Hash of a text with every decision, where the window does not hold them all."""
 
 
 class MessageShown(msgspec.Struct, omit_defaults=True):
@@ -273,7 +275,7 @@ class ArtifactShown(msgspec.Struct):
 
 
 class ShelfAnswer(msgspec.Struct):
-    """Artifacts, most recently used first."""
+    """Artifacts, newest first."""
 
     artifacts: list[ArtifactShown]
     bytes: int

@@ -14,6 +14,7 @@ from gateway import GatewayProcess, running_gateway
 from wire import call
 
 HOW_TO = Path(__file__).parents[2] / "docs/how-to"
+README = Path(__file__).parents[2] / "README.md"
 PATIENCE_S = 60
 
 
@@ -65,6 +66,12 @@ def reader(tmp_path: Path, folder: Path) -> Iterator[Reader]:
         yield Reader(process, folder)
 
 
+def of_readme() -> list[str]:
+    """Return the commands of the README's part on shared context."""
+    part = README.read_text().partition("## Share what is known")[2].partition("\n## ")[0]
+    return re.findall(r"^```sh\n(.*?)^```", part, re.DOTALL | re.MULTILINE)
+
+
 def lines(text: str) -> list[str]:
     """Return what is printed without numbers of messages: how many events came before them is not always the same."""
     return [re.sub(r"^#\d+ ", "#N ", line.rstrip()) for line in text.strip().splitlines()]
@@ -94,6 +101,15 @@ def test_sharing_context_happens_as_it_is_printed(reader: Reader) -> None:
     assert "Never change bill()" in decisions
     (listed,) = (text for body, text in printed.items() if body.startswith("herdr artifacts list"))
     assert "log_digest" in listed and "fix-cart" in listed
+
+
+def test_the_commands_of_the_readme_work(reader: Reader) -> None:
+    (reader.folder / "cart.py").write_text("class Cart:\n    def total(self):\n        return 1\n")
+    (reader.folder / "till.py").write_text("from cart import Cart\n\nCart.total(Cart())\n")
+    reader.run(f"herdr workspace add {reader.folder}")
+    shown = [reader.run(command) for command in of_readme()]
+    assert "def total(self)" in shown[0]
+    assert [caller["path"] for caller in json.loads(shown[1])["callers"]] == ["till.py"]
 
 
 def test_a_snapshot_works_in_ci_as_it_is_printed(reader: Reader, tmp_path: Path) -> None:

@@ -38,7 +38,6 @@ _PREFIX = re.compile(
 )
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _PARTS = re.compile(r"\s*(?:&&|\|\||;|\n|\|(?!\|))\s*")
-_HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?\w+['\"]?")
 _RUNNER = re.compile(
     r"^(?:python[\d.]* -W \w+ -m |python[\d.]* -m |bundle exec |\./)?"
     r"(pytest|unittest|tox|nox|mypy|pyright|ruff|flake8|pylint|black|cargo (?:test|build|check|clippy"
@@ -106,7 +105,7 @@ def _is_file(word: str) -> bool:
 
 def parts_of(command: str) -> list[str]:
     """Return the programs that a shell is told to run one after another, without what only wraps them."""
-    text = _QUOTED.sub("''", _HERE_DOCUMENT.sub("", command))
+    text = _QUOTED.sub("''", command)
     parts = [
         _PREFIX.sub("", re.sub(r"\s*\d?>{1,2}\s*\S+|\s*2>&1", "", part)).strip()
         for part in _PARTS.split(text)

@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - the marks and words of Chinese
 """Pure: the wording by which decisions, proposals, answers, results and asides are told, in English and Chinese.
 
-Tables only. They were drawn up on the transcripts in tests/transcripts that are not held out; how far they carry
-on others stands in the README there.
+Tables only. They were drawn up and mended on the transcripts in tests/transcripts; the README there says how far they
+carried on sessions that they had not seen.
 """
 
 import re

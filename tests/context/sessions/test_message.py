@@ -74,6 +74,7 @@ def test_calls_are_read_from_blocks_and_reasoning_is_dropped() -> None:
             "role": "assistant",
             "content": [
                 {"type": "thinking", "thinking": "secret thoughts"},
+                {"type": "reasoning", "text": "more of them"},
                 {"type": "text", "text": "Now the edit."},
                 {"type": "tool_use", "id": "c1", "name": "Edit", "input": {"file_path": "src/a.py"}},
                 {"type": "tool_use", "id": "c2", "name": "Bash", "input": {"command": "pytest -q"}},

@@ -30,6 +30,17 @@ def test_what_others_pass_says_nothing_of_it(command: str) -> None:
     assert errors(ran(1, "pytest", RED), ran(2, command, GREEN)) != []
 
 
+def test_a_part_that_passes_says_nothing_of_an_error_without_a_name() -> None:
+    assert (
+        errors(ran(1, "mypy src/a.py", "Found 1 error"), ran(2, "mypy src/b.py", "Success: no issues found"))
+        != []
+    )
+    assert (
+        errors(ran(1, "mypy src/a.py", "Found 1 error"), ran(2, "mypy src/a.py", "Success: no issues found"))
+        == []
+    )
+
+
 def test_the_call_may_stand_in_the_message_before() -> None:
     asks = message(1, "a", "Run it.", [Call("Bash", "pytest", id="c1"), Call("Bash", "mypy", id="c2")])
     answer = Message(2, "m2", "tool", "tool", 0, RED, tool="Bash", answers="c1")

@@ -29,7 +29,12 @@ def test_sentences(text: str, said: list[str]) -> None:
     "line",
     [
         *("+ added = 1", "@@ -1,2 +3,4 @@", "$ make must", "x := never()", '"always": true,', "def only(x):"),
-        *("2026-01-02 10:00 never", "\tmodified:   main.go", "\U0001f440 Watching only"),
+        *(
+            "2026-01-02 10:00 never",
+            "\tmodified:   main.go",
+            "\tnever mind this column",
+            "\U0001f440 Watching only",
+        ),
     ],
 )
 def test_pasted_lines_are_no_prose(line: str) -> None:

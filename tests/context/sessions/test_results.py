@@ -24,6 +24,7 @@ FAILED tests/test_a.py::test_a - AssertionError: assert 1 == 2
         ("src/a.ts(3,4): error TS2345: no", "src/a.ts(3,4): error TS2345: no", ()),
         ("a.c:3:1: error: expected ';'", "a.c:3:1: error: expected ';'", ()),
         ("not ok 2 - a test\n# fail 1", None, ("a test",)),
+        ("  \u2716 a test (3ms)", None, ("a test",)),
     ],
 )
 def test_failures(text: str, line: str | None, names: tuple[str, ...]) -> None:

@@ -50,6 +50,7 @@ def test_paths_in_a_text() -> None:
     "command, subject, targets",
     [
         ("cd /srv/x && python3 -m pytest tests/a.py -q 2>&1 | tail -3", "pytest", ("tests/a.py",)),
+        ("cat > a.py <<'X'\npytest", "pytest", ()),
         ("timeout 60 npm test", "npm test", ()),
         ("FOO=1 cargo test --release parser", "cargo test", ("parser",)),
         ("for i in 1 2; do pytest -x; done", "pytest", ()),
