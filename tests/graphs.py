@@ -25,17 +25,18 @@ def manifest(gateway: GatewayProcess, workspace: str = WS) -> dict[str, Any]:
 
 def graph(gateway: GatewayProcess, workspace: str = WS) -> dict[str, Any]:
     """Wait until the graph is ready, as long as it comes nearer, and return its part of the manifest."""
-    found: dict[str, Any] = {}
-    while found.get("state") != "ready":
-        before = found
+    found: list[dict[str, Any]] = [{}]
 
-        def moved() -> bool:
-            nonlocal found
-            found = manifest(gateway, workspace)["graph"]
-            return found["state"] == "ready" or _progress(found) != _progress(before)
+    def moved() -> bool:
+        now = dict(manifest(gateway, workspace)["graph"])
+        has_moved = now["state"] == "ready" or _progress(now) != _progress(found[-1])
+        if has_moved:
+            found.append(now)
+        return has_moved
 
-        wait_until(moved, f"the graph to come nearer than {_progress(before)}")
-    return found
+    while found[-1].get("state") != "ready":
+        wait_until(moved, f"the graph to come nearer than {_progress(found[-1])}")
+    return found[-1]
 
 
 def _progress(found: Mapping[str, Any]) -> Any:

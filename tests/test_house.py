@@ -28,7 +28,10 @@ PURE = {
         for name in ("sse", "query", "drafts", "frames", "problems", "lock_bodies", "lock_answers")
     ),
     *(f"web.{name}" for name in ("bodies", "context_bodies")),
-    *(f"context.{name}" for name in ("artifacts", "blobs", "excerpt", "histories", "paths", "redact", "shown")),
+    *(
+        f"context.{name}"
+        for name in ("artifacts", "blobs", "excerpt", "histories", "paths", "redact", "shown")
+    ),
     *(f"context.{name}" for name in ("snapshot", "tokens")),
     "indexer.backlog",
     *(f"context.watch.{name}" for name in ("changes", "report", "window", "pace")),

@@ -90,11 +90,6 @@ class ParsePool:
             if worker.stdin is not None:
                 worker.stdin.close()
 
-    async def warm(self) -> None:
-        """Start one worker ahead of the first file."""
-        if not self._idle:
-            self._idle.append(await _start())
-
     async def close(self) -> None:
         """End all workers."""
         if self._expiry is not None:

@@ -176,13 +176,17 @@ def test_ci_without_a_data_folder_leaves_none_behind(full: Path, tmp_path: Path)
     assert list(scratch.iterdir()) == []
 
 
+def flipped(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
 DAMAGES = {
     "empty": lambda data: b"",
     "text": lambda data: b"hello, I am no snapshot\n" * 50,
     "cut in its head": lambda data: data[:10],
     "cut in the middle": lambda data: data[: len(data) // 2],
     "cut at the end": lambda data: data[:-1],
-    "a byte changed": lambda data: data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :],
+    "a byte changed": lambda data: flipped(data, len(data) // 2),
     "another version": lambda data: data.replace(b"SNAPSHOT-1", b"SNAPSHOT-9", 1),
     "rubbish behind the head": lambda data: data[:17] + os.urandom(5000),
 }  # fmt: skip

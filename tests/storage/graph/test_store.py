@@ -5,8 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-
 from context.graph.memory_project import MemoryProject
+
 from herdr.context.graph.files import Numbers, Parsed, with_outline
 from herdr.context.graph.languages.registry import language_of
 from herdr.context.graph.parse import Reader
