@@ -66,29 +66,19 @@ class Indexed:
     def good(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """Return an answer's body; raises unless it is a good one."""
         status, answer = self.ask(method, path, body)
-        return _checked(path, status, answer)
+        if not 200 <= status < 300:
+            raise RuntimeError(f"{method} {path}: {status} {answer[:300]!r}")
+        return answer
 
-    def decoded(self, path: str, status: int, answer: bytes) -> Any:
-        """Return what JSON an answer has; raises unless it is a good one."""
-        return json.loads(_checked(path, status, answer))
-
-    def ask(
-        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> tuple[int, bytes]:
+    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """Return status and body, over one connection that stays open."""
-        self._connection.request(method, path, body, {"content-type": "application/json", **(headers or {})})
+        self._connection.request(method, path, body, {"content-type": "application/json"})
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
     def close(self) -> None:
         """Leave."""
         self._connection.close()
-
-
-def _checked(path: str, status: int, answer: bytes) -> bytes:
-    if not 200 <= status < 300:
-        raise RuntimeError(f"{path}: {status} {answer[:300]!r}")
-    return answer
 
 
 @contextlib.contextmanager

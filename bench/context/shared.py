@@ -1,6 +1,9 @@
 """The shared context as tools of a replay take it in: what a tool has already costs it no tokens again."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -8,18 +11,19 @@ from bench.context.indexed import Indexed
 
 SESSION = "task"
 WINDOW_TOKENS = 2048
+COMMAND_S = 30.0
 UNCHANGED = "unchanged"
-NOT_MODIFIED = 304
 
 
 class SharedContext:
-    """Answers of one gateway. Texts come as texts, lists of symbols and callers as the JSON that they are sent in."""
+    """Answers of one gateway: texts as texts, lists of symbols and callers as the command line prints them."""
 
-    def __init__(self, herdr: Indexed) -> None:
+    def __init__(self, herdr: Indexed, tree: Path) -> None:
         self._herdr = herdr
+        self._tree = tree
         self._graph = f"/v1/context/{herdr.workspace}/graph"
-        self._known: dict[tuple[str, str], str] = {}
-        """The `ref` of what a tool was last given for a question."""
+        self._known: dict[str, set[str]] = {}
+        """The `ref`s of the texts that each tool was given."""
         self._newest: dict[str, int] = {}
 
     def say(self, tool: str, role: str, text: str) -> None:
@@ -56,24 +60,31 @@ class SharedContext:
                 return self._text(tool, f"{self._graph}/map?{query}")
             case {"outline": path}:
                 return self._text(tool, f"{self._graph}/files/{quote(path)}")
-            case {"symbols": name, **more}:
-                return self._list("symbols", name=name, **more)
+            case {"symbols": name, "path": path}:
+                return self._listed("symbols", name, "--path", path)
+            case {"symbols": name}:
+                return self._listed("symbols", name)
             case {"callers": symbol}:
-                return self._list("callers", symbol=symbol)
+                return self._listed("callers", symbol)
         raise RuntimeError(f"a look-up that is not known: {action}")
 
     def _text(self, tool: str, path: str) -> str:
-        """Return a text, or that it is the one that the tool had."""
-        ref = self._known.get((tool, path))
-        status, body = self._herdr.ask("GET", path, headers={"if-none-match": f'"{ref}"'} if ref else {})
-        if status == NOT_MODIFIED:
+        """Return a text, or that it is one that the tool had: then it stands in its prompt already."""
+        answer = self._herdr.get(path)
+        known = self._known.setdefault(tool, set())
+        if answer["ref"] in known:
             return UNCHANGED
-        answer = self._herdr.decoded(path, status, body)
-        self._known[tool, path] = answer["ref"]
+        known.add(answer["ref"])
         return str(answer["text"])
 
-    def _list(self, question: str, **query: object) -> str:
-        return self._herdr.good("GET", f"{self._graph}/{question}?{urlencode(query)}").decode().strip()
+    def _listed(self, *command: str) -> str:
+        """Return what a command of the command line prints, run in the tree as a tool's shell would."""
+        url = f"http://127.0.0.1:{self._herdr.port}"
+        arguments = [sys.executable, "-m", "herdr", *command, "--url", url]
+        done = subprocess.run(
+            arguments, cwd=self._tree, capture_output=True, text=True, timeout=COMMAND_S, check=True
+        )
+        return f"{done.stdout}{done.stderr}".strip()
 
     def _last(self) -> int:
         found = self._herdr.get(f"/v1/sessions/{SESSION}/messages?limit=1000")["messages"]

@@ -69,7 +69,7 @@ def task(plan: Plan) -> list[Line]:
         with new_data(plan.folder) as data, indexed(data, tree) as herdr:
             for way in WAYS:
                 herdr.wait()
-                spent[way] = Replay(tree, way, SharedContext(herdr)).run(steps)
+                spent[way] = Replay(tree, way, SharedContext(herdr, tree)).run(steps)
                 restore(tree)
     finally:
         restore(tree)

@@ -37,7 +37,6 @@ class IndexerChild:
     """Speaks with the process. `started` is told of each new one, which knows nothing yet."""
 
     def __init__(self, started: Callable[[], None], heard: Callable[[Answer], None]) -> None:
-        self.restarts = 0
         self._started = started
         self._heard = heard
         self._process: Process | None = None
@@ -49,11 +48,6 @@ class IndexerChild:
     def is_running(self) -> bool:
         """Tell whether there is a process to ask."""
         return self._process is not None
-
-    @property
-    def pid(self) -> int | None:
-        """The process, for those who measure it."""
-        return None if self._process is None else self._process.pid
 
     def start(self) -> None:
         """Keep the process running from now on."""
@@ -110,7 +104,6 @@ class IndexerChild:
             _log.error("the indexer has ended; it is started again in %.1f s", pause_s)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, RESTART_MAX_S)
-            self.restarts += 1
 
     async def _live(self) -> None:
         """Run one process until it ends."""

@@ -23,6 +23,9 @@ TYPES = (RECORDED, DELETED, "user.message", "assistant.message", "tool.result")
 SUMMARIES_MAX = 256  # kept decoded, some 100 KiB each at most; the others are read from the store
 
 _log = logging.getLogger("herdr.context")
+SUMMARY_FORM = b"\x01"
+"""Raised whenever a summary's fields change; a stored one of another form is begun anew."""
+
 _decode_summary = msgspec.msgpack.Decoder(Summary).decode
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -88,18 +91,25 @@ class Folder:
         before = self._summaries.get(session, Summary())
         try:
             summary = fold(before, said)
-            state = _encode(summary)
+            state = stored_summary(summary)
         except Exception:  # noqa: BLE001 (a rule that stumbles over a message must not stop all histories)
             _log.exception("message %d of session %s is left out of its summary", said.seq, session)
-            summary, state = before, _encode(before)
+            summary, state = before, stored_summary(before)
         self._summaries[session] = summary
         return state
 
 
+def stored_summary(summary: Summary) -> bytes:
+    """Return a summary as it is stored."""
+    return SUMMARY_FORM + _encode(summary)
+
+
 def read_summary(state: bytes) -> Summary:
-    """Return a stored summary; an empty one for none, or for the form of another version."""
+    """Return a stored summary; an empty one for none, or for one of another form."""
+    if not state.startswith(SUMMARY_FORM):
+        return Summary()
     try:
-        return _decode_summary(state) if state else Summary()
+        return _decode_summary(state[len(SUMMARY_FORM) :])
     except msgspec.DecodeError:
         return Summary()
 

@@ -31,13 +31,13 @@ class Looking:
         """
         is_old = self._watcher.verified_at + self._ttl_s < self._clock.monotonic()
         if self._dirty or (is_old and not self._looks):
-            look = asyncio.create_task(self._look(), name="look")
+            dirty, self._dirty = self._dirty, set()
+            look = asyncio.create_task(self._look(dirty), name="look")
             self._looks.add(look)
             look.add_done_callback(self._looks.discard)
         if self._looks:
             await asyncio.wait(set(self._looks))
 
-    async def _look(self) -> None:
-        dirty, self._dirty = self._dirty, set()
+    async def _look(self, dirty: set[str]) -> None:
         max_age_s = self._ttl_s if len(dirty) < DIRTY_MAX else 0.0
         await self._watcher.verify([f"{self._watcher.root}/{path}" for path in dirty], max_age_s)
