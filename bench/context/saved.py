@@ -1,5 +1,6 @@
 """How long after a save the graph answers with what the file now defines."""
 
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from bench.report import Line
 from bench.timing import spread_ms
 
 SAVES = 100
-APART_S = 0.1  # between two saves; people and tools do not save faster
+APART_S = (0.1, 0.2)  # between two saves, at random: the watcher looks at fixed intervals
 POLL_S = 0.002
 LATE_S = 20.0
 P50_MS = 100.0
@@ -26,13 +27,14 @@ def saved(plan: Plan) -> list[Line]:
     saves = plan.sized(SAVES)
     step = max(len(paths) // (2 * saves * plan.repeats), 1)
     chosen = iter(paths[::step])
+    pauses = random.Random(saves)
     lines = [_line(wanted.name, "found by the watcher alone"), _line(wanted.name, "reported by the tool")]
     try:
         with new_data(plan.folder) as data, indexed(data, tree) as herdr:
             herdr.wait()
             for _ in range(plan.repeats):
                 for line, ask in zip(lines, (_poll, _report), strict=True):
-                    _add(line, [_once(herdr, tree, next(chosen), ask) for _ in range(saves)])
+                    _add(line, [_once(herdr, tree, next(chosen), ask, pauses) for _ in range(saves)])
     finally:
         restore(tree)
     return lines
@@ -49,12 +51,14 @@ def _add(line: Line, seconds: list[float]) -> None:
     line.beside["p99 ms"].append(spread["p99"])
 
 
-def _once(herdr: Indexed, tree: Path, path: str, ask: Callable[[Indexed, str, str], None]) -> float:
+def _once(
+    herdr: Indexed, tree: Path, path: str, ask: Callable[[Indexed, str, str], None], pauses: random.Random
+) -> float:
     """Add a function to a file, as an editor saves it, and time the answer that knows it."""
     symbol = f"bench_{time.monotonic_ns()}"
     file = tree / path
     text = f"{file.read_text()}\n\ndef {symbol}(given):\n    return given\n"
-    time.sleep(APART_S)
+    time.sleep(pauses.uniform(*APART_S))
     file.write_text(text)
     began = time.perf_counter()
     ask(herdr, path, symbol)

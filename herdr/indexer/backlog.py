@@ -59,7 +59,8 @@ class Backlog:
     def put_back(self, paths: Sequence[str]) -> None:
         """Have these read again: what was found could not be stored."""
         for path in paths:
-            self._waiting.setdefault(path, self._working.pop(path))
+            self._waiting[path] = self._working.pop(path)  # the older ticket: its notice is not dealt with
+        self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1]))
 
     @property
     def newest(self) -> int:

@@ -54,7 +54,8 @@ class News:
                 known = self._project.has(parsed.path)
             else:
                 known, before = earlier.known, earlier.before
-            after = None if parsed.outline is None else _decode(parsed.outline)
+            few = earlier is not None or len(self._files) < OUTLINES_KEPT
+            after = None if parsed.outline is None or not few else _decode(parsed.outline)
             self._files[parsed.path] = _File(known, before, after, parsed.hash, parsed.gone)
 
     def take(self) -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ class Program:
                 case "open":
                     await self._open_graph(request.workspace, **request.args)
                 case "close":
-                    await self._close(request.workspace)
+                    await self._close(request.workspace, **request.args)
                 case "table":
                     rows = [(path, Numbers(*numbers)) for path, numbers in request.args["rows"]]
                     index = self._index(request.workspace)
@@ -158,7 +158,7 @@ class Program:
                 "the snapshot's graph was made by other parsers or is damaged; files are parsed anew"
             )
         store = GraphStore(file, self._form)
-        ranked = Ranked(file, self._form, store)
+        ranked = Ranked(file, store)
         return Index(root, store, ranked, self._pool, partial(self._note, workspace), self._clock)
 
     def _note(self, workspace: str, note: str, body: Any) -> None:
@@ -188,7 +188,8 @@ class Program:
         opened.index.fail(opened.lost)
         self._note(workspace, "failed", None)
 
-    async def _close(self, workspace: str) -> None:
+    async def _close(self, workspace: str, forget: bool = False) -> None:
+        """Close a workspace's graph; `forget`: nobody will ask for it again, so its file goes, too."""
         opened = self._open.pop(workspace, None)
         if opened is None:
             return
@@ -198,7 +199,7 @@ class Program:
             opened.index.fail("it was closed; ask again")
         await opened.index.ranked.close()
         opened.index.store.close()
-        if opened.worthless:
+        if opened.worthless or forget:
             remove(opened.file)
 
 

@@ -1,9 +1,13 @@
 """The ranking behind maps: worked out beside the loop, kept while the graph stays about the same."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from herdr.context.graph.rank import Ranking, ranks
+from herdr.storage.sqlite.connection import address
+from herdr.storage.sqlite.graph.reader import GraphReader
 from herdr.storage.sqlite.graph.store import GraphStore
 
 CHANGES_MAX = 20  # files changed since the ranking was made; a few among thousands move no rank worth telling
@@ -13,9 +17,8 @@ CHANGES_SHARE = 0.02  # of all files, where that is more
 class Ranked:
     """Keeps the newest ranking of one graph."""
 
-    def __init__(self, file: Path, form: str, store: GraphStore) -> None:
+    def __init__(self, file: Path, store: GraphStore) -> None:
         self._file = file
-        self._form = form
         self._store = store
         self._ranking: Ranking | None = None
         self._at = 0
@@ -43,7 +46,7 @@ class Ranked:
 
     async def _make(self) -> None:
         at = self._store.changes
-        self._ranking = await asyncio.to_thread(_rank, self._file, self._form)
+        self._ranking = await asyncio.to_thread(_rank, self._file)
         self._at = at
 
     def _made(self, task: "asyncio.Task[None]") -> None:
@@ -52,11 +55,8 @@ class Ranked:
             task.exception()  # whoever waits raises it; a refresh that failed leaves the last ranking
 
 
-def _rank(file: Path, form: str) -> Ranking:
+def _rank(file: Path) -> Ranking:
     """Rank what the file holds, through a connection of this thread's own."""
-    store = GraphStore(file, form)
-    try:
-        with store.snapshot():
-            return ranks(store)
-    finally:
-        store.close()
+    with closing(sqlite3.connect(address(file, "ro"), uri=True, isolation_level=None)) as db:
+        db.execute("BEGIN")  # one state of the graph, whatever its store commits meanwhile
+        return ranks(GraphReader(db))

@@ -62,8 +62,6 @@ class Folder:
     def remember(self, session: str, state: bytes) -> None:
         """Take a session's stored summary; one of another version's form is begun anew."""
         self._summaries[session] = read_summary(state)
-        while len(self._summaries) > SUMMARIES_MAX:
-            del self._summaries[next(iter(self._summaries))]
 
     def forget(self) -> None:
         """A batch was not stored: read the summaries anew."""
@@ -80,15 +78,24 @@ class Folder:
                 self._summaries[event.session] = Summary()
                 folded.states.pop(event.session, None)
                 continue
-            message, said = _message(event, offset)
+            try:
+                message, said = _message(event, offset)
+            except Exception:  # noqa: BLE001 (one odd event must not stop all histories)
+                _log.exception("event %d cannot be read as a message of a session", event.seq)
+                continue
             folded.entries.append(message)
             folded.texts.append(said.text)
             folded.states[event.session] = self._summarise(event.session, said)
+        while len(self._summaries) > SUMMARIES_MAX:  # now: what was remembered for this batch is not needed
+            del self._summaries[next(iter(self._summaries))]
         return folded
 
     def _summarise(self, session: str, said: Said) -> bytes:
         """Return a session's summary after one more message."""
-        before = self._summaries.get(session, Summary())
+        before = self._summaries.pop(session)  # the ones used last stand last
+        if said.seq <= before.seq:
+            self._summaries[session] = before  # folded already, by a commit that failed and survived
+            return stored_summary(before)
         try:
             summary = fold(before, said)
             state = stored_summary(summary)

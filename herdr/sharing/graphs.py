@@ -1,6 +1,7 @@
 """The project graphs: what the watchers and tools say goes to the indexer, and questions after it."""
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ WAIT_S = 10.0
 """How long a question waits for an index that is being built, or a folder that is being looked through."""
 
 SLICE = 2_000  # rows of the table in one frame, some 200 KiB; between two the loop serves others
+HEAVY = "pieces"  # the question behind maps: a large one takes the indexer half a second
+HEAVY_AT_ONCE = 2  # so that whoever asks something small is not behind hundreds of maps that nobody waits for
 REOPEN_S = 2.0  # before a graph that could not be opened or kept is tried again
 
 Announce = Callable[[str, Any, str, str | None], None]
@@ -43,6 +46,15 @@ class Graph:
         self.listed = asyncio.Event()
         """Set once the indexer, as it runs now, was sent the whole list of files."""
         self.listing: asyncio.Task[None] | None = None
+        self._verified: tuple[float, str] | None = None
+
+    def verified(self, clock: Clock) -> str:
+        """Return when all files were looked at last; the same text for the same look."""
+        at = self.watcher.verified_at
+        if self._verified is None or self._verified[0] != at:
+            age_us = int(1e6 * (clock.monotonic() - at))
+            self._verified = at, rfc3339(clock.wall_us() - age_us)
+        return self._verified[1]
 
 
 class Graphs:
@@ -63,6 +75,7 @@ class Graphs:
         self._announce = announce
         self._watcher_source = watcher_source
         self._graphs: dict[str, Graph] = {}
+        self._turns = asyncio.Semaphore(HEAVY_AT_ONCE)
 
     def start(self) -> None:
         """Start the indexer once there is something to index."""
@@ -84,7 +97,7 @@ class Graphs:
             if graph is not None:
                 _cancel(graph.listing)
                 graph.listed.set()  # who waits for it asks on, and hears that there is no such workspace
-                self.child.tell("close", workspace)
+                self.child.tell("close", workspace, forget=True)
             return
         looking = Looking(watcher, self._ttl_s, self._clock)
         graph = self._graphs[workspace] = Graph(workspace, watcher, self.folder, looking)
@@ -134,7 +147,8 @@ class Graphs:
                     raise _lost(graph.name)
                 await graph.listed.wait()
                 await graph.looking.done()
-                return await self.child.ask(question, workspace, **args)
+                async with self._turns if question == HEAVY else contextlib.nullcontext():
+                    return await self.child.ask(question, workspace, **args)
         except TimeoutError:
             raise _still_reading(workspace) from None
 
@@ -152,14 +166,15 @@ class Graphs:
                 found: dict[str, Any] = await self.child.ask("status", workspace)
         except (TimeoutError, HerdrError) as error:
             return {"state": "failed", "detail": getattr(error, "detail", "the indexer does not answer")}
-        age_us = int(1e6 * (self._clock.monotonic() - graph.watcher.verified_at))
         watched = graph.watcher.state()
         left_out = {**watched.skipped, "ignored": watched.ignored}
-        return {**found, "left_out": left_out, "verified": rfc3339(self._clock.wall_us() - age_us)}
+        return {**found, "left_out": left_out, "verified": graph.verified(self._clock)}
 
     async def index(self, workspace: str, fresh: bool) -> None:
         """Look at all files again; `fresh`: and parse each of them, whatever is known."""
         graph = self.find(workspace)
+        if await _is_gone(graph):
+            raise _lost(workspace)
         if fresh:
             await self.child.ask("read_all", workspace)
         else:

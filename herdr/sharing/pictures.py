@@ -8,7 +8,7 @@ import msgspec
 
 from herdr.context.blobs import Blob, Blobs, is_ref
 from herdr.context.excerpt import Excerpt
-from herdr.context.graph.map import Piece, render
+from herdr.context.graph.map import PIECES_MAX, Piece, render
 from herdr.context.paths import checked_path
 from herdr.context.sessions.message import Message as Said
 from herdr.context.sessions.pieces import listing, pieces, texts
@@ -122,7 +122,7 @@ class Pictures:
             "focus": paths,
             "names": names,
             "previous": self._maps.get(key, ()),
-            "limit": tokens,
+            "limit": min(tokens, PIECES_MAX),
         }
         answer = await self._graphs.ask(workspace, "pieces", **asked)
         found = msgspec.convert(answer["pieces"], list[Piece])
@@ -178,7 +178,7 @@ class Pictures:
         def source() -> str:
             return compose(summary, newest, SOURCE_TOKENS, estimate).text
 
-        found = self._summariser.find(session, summary.messages, source)
+        found = self._summariser.find((session, summary.first_us), summary.messages, source)
         if found is None:
             return Paragraph("", 0)
         text = f"## In short, by a model\n\n{found}\n\n"

@@ -1,7 +1,6 @@
 """Sessions at work: what is said in them is folded from the log, and read back."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -80,8 +79,7 @@ class Sessions:
         """Stop folding; the next start goes on."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.gather(self._task, return_exceptions=True)
 
     # The fold
 
@@ -225,7 +223,9 @@ class Sessions:
 
     async def decisions(self, workspace: str) -> list[dict[str, Any]]:
         """Return what was decided in all sessions of a workspace, oldest first."""
-        rows = [row for session in await self.all_of(workspace) for row in decisions_of(session.state)]
+        rows: list[dict[str, Any]] = []
+        for session in await self.all_of(workspace):
+            rows += await asyncio.to_thread(decisions_of, session.state)  # 0.5 ms each; others have turns
         return sorted(rows, key=lambda row: str(row.get("time", "")))
 
     async def restore(self, session: Session, messages: list[Message]) -> bool:

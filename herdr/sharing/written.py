@@ -19,6 +19,7 @@ ANSWER_TOKENS = 300
 ANSWER_MAX = 4_000  # characters that are kept of what it writes
 STALE_MESSAGES = 20  # so many messages after it was written, a summary is written anew
 KEPT_MAX = 256  # sessions with a written summary
+WRITING_MAX = 32  # that wait for their turn; others are asked for again with their next window
 AT_ONCE = 1  # background work must not fill the slots
 WITHIN_S = 120.0
 
@@ -39,13 +40,17 @@ class Written(NamedTuple):
     messages: int
 
 
+Session = tuple[str, int]
+"""A session's name and when it began: one that is deleted and begun anew is another one."""
+
+
 class Summariser:
     """Keeps written summaries; asks the pool for those that are missing or old, one at a time."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._kept: dict[str, Written] = {}
-        self._writing: dict[str, asyncio.Task[None]] = {}
+        self._kept: dict[Session, Written] = {}
+        self._writing: dict[Session, asyncio.Task[None]] = {}
         self._turn = asyncio.Semaphore(AT_ONCE)
 
     async def stop(self) -> None:
@@ -54,32 +59,35 @@ class Summariser:
             task.cancel()
         await asyncio.gather(*self._writing.values(), return_exceptions=True)
 
-    def find(self, session: str, messages: int, source: Callable[[], str]) -> str | None:
+    def find(self, session: Session, messages: int, source: Callable[[], str]) -> str | None:
         """Return a session's summary if there is one; have it written, from `source`, if it is missing or old."""
         written = self._kept.get(session)
-        if written is not None and written.messages > messages:
-            written = None  # the session was deleted and begun anew
         is_old = written is None or messages - written.messages >= STALE_MESSAGES
-        if is_old and session not in self._writing:
-            task = asyncio.create_task(self._write(session, messages, source()), name=f"summarise {session}")
+        if is_old and session not in self._writing and len(self._writing) < WRITING_MAX:
+            work = self._write(session, messages, source())
+            task = asyncio.create_task(work, name=f"summarise {session[0]}")
             self._writing[session] = task
             task.add_done_callback(lambda _: self._writing.pop(session, None))
-        return None if written is None else written.text
+        return (written.text or None) if written is not None else None
 
-    async def _write(self, session: str, messages: int, source: str) -> None:
+    async def _write(self, session: Session, messages: int, source: str) -> None:
+        before = self._kept.get(session)
+        text = (
+            "" if before is None else before.text
+        )  # after a failure the next try is as far away as after a success
         try:
             async with self._turn, asyncio.timeout(WITHIN_S):
                 text = await self._ask(source[-SOURCE_MAX:])
         except (HerdrError, TimeoutError) as error:
             _log.info(
-                "no model wrote the summary of %s: %s", session, getattr(error, "detail", "it took too long")
+                "no model wrote the summary of %s: %s",
+                session[0],
+                getattr(error, "detail", "it took too long"),
             )
-            return
-        if text:
-            self._kept.pop(session, None)
-            self._kept[session] = Written(text[:ANSWER_MAX], messages)
-            while len(self._kept) > KEPT_MAX:
-                del self._kept[next(iter(self._kept))]
+        self._kept.pop(session, None)
+        self._kept[session] = Written(text[:ANSWER_MAX], messages)
+        while len(self._kept) > KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
 
     async def _ask(self, source: str) -> str:
         messages = (Message("system", (Text(_SYSTEM),)), Message("user", (Text(source),)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 from msgspec import Raw
 
-from herdr.errors import FieldError, InvalidInput
+from herdr.errors import FieldError, HerdrError, InvalidInput
 from herdr.event import Draft, Name
 from herdr.web.asgi import Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import Caller
@@ -45,6 +45,12 @@ class SessionsApi:
         said = _messages(await read_body(scope, receive, MESSAGES_BODY_MAX, ADVICE))
         drafts = [self._draft(session, body, place) for place, body in enumerate(said)]
         receipts = await self._sessions.say(session, drafts, caller.name)
+        if any(receipt.status == "dropped" for receipt in receipts):
+            raise HerdrError(
+                "too many events wait for the log, and some messages were not taken; send them all again in a "
+                "second, with the same ids if they have any",
+                "overloaded",
+            )
         rows = [{"seq": r.seq, "id": r.id, "status": r.status} for r in receipts]
         await respond_json(send, 201, {"session": session, "messages": rows})
 

@@ -150,13 +150,18 @@ def test_questions_beside_each_other_all_know_what_was_reported(gateway: Gateway
             assert answers == [[f"good.py::good_{number}"]] * 8
 
 
-def test_questions_of_clients_that_leave_hold_up_nobody(gateway: GatewayProcess) -> None:
-    request = f"GET /v1/context/{WS}/graph/map?tokens=%d HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+def test_questions_of_clients_that_leave_hold_up_nobody(gateway: GatewayProcess, tree: Path) -> None:
     for number in range(300):
+        code = "".join(f"def f{number}_{k}(x): return f{number * 7 % 300}_{k}(x)\n" for k in range(40))
+        (tree / f"m{number}.py").write_text(code)
+    wait_for(gateway, "f299_39")
+    assert graph(gateway)["files"] == 301
+    request = f"GET /v1/context/{WS}/graph/map?tokens=%d HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+    for number in range(200):
         with socket.create_connection(("127.0.0.1", gateway.port)) as sock:
-            sock.sendall((request % (1000 + number)).encode())
+            sock.sendall((request % (90_000 + number)).encode())
     assert symbols(gateway).status == 200
-    assert gateway.running() and not any("Traceback" in line for line in gateway.log)
+    assert gateway.running() and not any("Traceback" in line for line in gateway.log), gateway.log
 
 
 def test_the_same_path_reported_10_000_times_is_looked_at_once_more(

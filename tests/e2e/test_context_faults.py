@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -191,6 +192,35 @@ def test_a_graph_that_cannot_be_written_is_said_and_tried_again(tmp_path: Path, 
         wait_for(gateway)
 
 
+def test_a_full_disk_is_said_and_the_graph_goes_on_when_there_is_room(tmp_path: Path, tree: Path) -> None:
+    folder = tmp_path / "data" / "graph"
+    folder.mkdir(mode=0o700, parents=True)
+    folder.parent.chmod(0o700)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        with running_gateway(tmp_path / "data", *watching(tree)) as gateway:
+            graph(gateway)
+            (folder / "filler").write_bytes(b"x")
+            with contextlib.suppress(OSError), (folder / "filler").open("ab", buffering=0) as filler:
+                while True:
+                    filler.write(bytes(4096))
+            for number in range(200):
+                (tree / f"m{number}.py").write_text(
+                    "".join(f"def m{number}_{k}(): pass\n" for k in range(20))
+                )
+            wait_until(lambda: manifest(gateway)["graph"]["state"] == "failed", "the failure")
+            refused = symbols(gateway, "m199_19")
+            assert_problem(refused, 503, "graph_unavailable")
+            assert "disk is full" in refused.json()["detail"]
+            (folder / "filler").unlink()
+            wait_for(gateway, "m199_19")
+            assert graph(gateway)["state"] == "ready"
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
 # Snapshots
 
 
@@ -269,6 +299,20 @@ def test_messages_that_were_acknowledged_survive_a_kill_once_each(tmp_path: Path
             after = page[-1]["seq"]
         assert len(kept) == len(set(kept))
         assert set(acknowledged) <= set(kept)
+
+
+def test_a_workspace_that_is_missing_takes_no_snapshot(gateway: GatewayProcess, tree: Path) -> None:
+    snapshot = call(gateway, "GET", f"/v1/snapshots/{WS}").body
+    away = tree.rename(tree.with_name("away"))
+    for method, path, body in (
+        ("POST", f"snapshots/{WS}", snapshot),
+        ("GET", f"snapshots/{WS}", None),
+        ("POST", f"context/{WS}/index", {}),
+    ):
+        assert_problem(call(gateway, method, f"/v1/{path}", body), 503, "workspace_lost")
+    away.rename(tree)
+    wait_for(gateway)
+    assert not leftovers(gateway)
 
 
 # Snapshots that somebody made up: every record has its hash

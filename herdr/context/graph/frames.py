@@ -32,7 +32,7 @@ class Answer(msgspec.Struct, omit_defaults=True):
 
     id: int = 0
     note: str = ""
-    """`changed`, `indexed`, `progress`, `failed`."""
+    """`changed`, `indexed`."""
     workspace: str = ""
     body: Any = None
     error: str = ""

@@ -74,7 +74,7 @@ class Watcher:
         self._hints: set[str] = set()
         self._wake = asyncio.Event()
         self._ready = asyncio.Event()
-        self._stopping = self._lost = self._git_busy = False
+        self._stopping = self._lost = self._git_busy = self._forgot_hints = False
         self._lost_retry_s = LOST_RETRY_S
         self._undelivered = 0
         self._verifying: list[tuple[float, asyncio.Future[None]]] = []
@@ -84,6 +84,7 @@ class Watcher:
         self._hints.update(paths)
         if len(self._hints) > HINTS_MAX:
             self._hints.clear()
+            self._forgot_hints = True
             self._pace.want(distrust=True)
         self._wake.set()
 
@@ -154,20 +155,24 @@ class Watcher:
             _log.warning("workspace %s: the folder is back", self.name)
         self._lost, self._lost_retry_s = False, LOST_RETRY_S
         self._ready.set()
+        if self._verifying:
+            self._wake.set()  # somebody waited while the folder was missing
         while not self._stopping:
             await self._sleep_until(self._next_at())
             await self._round()
         await self._flush()
 
     async def _round(self) -> None:
-        verifying, self._verifying = self._verifying, []
+        verifying = list(self._verifying)  # they stay until it is done: the folder may go away meanwhile
+        forgot, self._forgot_hints = self._forgot_hints, False
         await self._take_hints()
         now = self._clock.monotonic()
-        if any(self._pace.swept_at + max_age_s < now for max_age_s, _ in verifying):
+        if (verifying and forgot) or any(self._pace.swept_at + age_s < now for age_s, _ in verifying):
             await self._reconcile(self._pace.distrust)
         for _, verified in verifying:
             if not verified.done():
                 verified.set_result(None)
+        del self._verifying[: len(verifying)]
         if self._watches.take_retry(now):
             self._pace.want(distrust=True)
         due = self._window.due_at(busy=False)

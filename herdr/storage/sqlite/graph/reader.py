@@ -21,7 +21,7 @@ class GraphReader:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._ids: dict[str, int] = {}
+        self._ids = paths_of(db)
         """Every file by its path; kept by whoever writes."""
         self.outline = lru_cache(maxsize=OUTLINES_CACHED)(self._outline)
         """See `Files.outline`."""
@@ -128,3 +128,8 @@ class GraphReader:
 
     def _paths(self, sql: str, *values: str) -> list[str]:
         return [path for (path,) in self._db.execute(sql, values)]
+
+
+def paths_of(db: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of every file by its path."""
+    return {path: file for file, path in db.execute("SELECT id, path FROM files")}

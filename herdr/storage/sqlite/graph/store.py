@@ -10,7 +10,7 @@ import msgspec
 from herdr.context.graph.files import Numbers, Parsed, call_counts, file_version, symbol_names
 from herdr.context.graph.import_keys import import_keys
 from herdr.storage.sqlite.connection import is_damage, transaction
-from herdr.storage.sqlite.graph.reader import GraphReader, decode_outline
+from herdr.storage.sqlite.graph.reader import GraphReader, decode_outline, paths_of
 from herdr.storage.sqlite.graph.schema import open_graph, remove
 
 _NOT_OURS = ("SQLITE_NOTADB", "SQLITE_CONSTRAINT")
@@ -56,7 +56,7 @@ class GraphStore(GraphReader):
 
     def _reload(self) -> None:
         """Believe the file."""
-        self._ids = {path: file for file, path in self._db.execute("SELECT id, path FROM files")}
+        self._ids = paths_of(self._db)
         self._next = max(self._ids.values(), default=0) + 1
         self._version = 0
         for row in self._db.execute("SELECT path, hash, skipped FROM files"):
