@@ -109,7 +109,7 @@ class Artifacts:
         session: str | None = None,
         limit: int = 100,
     ) -> ArtifactList:
-        """Return what a workspace has, the most recently used first."""
+        """Return what a workspace has, the newest first."""
         query = {"workspace": workspace, "kind": kind, "session": session, "limit": limit}
         return await self._http.read(ArtifactList, Request("GET", "/v1/artifacts", query))
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from herdr.context.redact import redact, redact_tree
+from herdr.context.redact import pieces_of, redact, redact_tree
 
 ROOT = Path(__file__).parent.parent.parent
 LETTERS = string.ascii_letters + string.digits
@@ -338,3 +338,17 @@ def test_five_megabytes_of_beginnings_take_seconds(unit: str) -> None:
     text, found = redact(unit * (5_000_000 // len(unit)) + f"\n;{token}")
     assert text.endswith("\n;[redacted: npm]")
     assert found >= 1
+
+
+def test_a_long_text_is_cleaned_in_pieces_as_it_is_whole() -> None:
+    rng = random.Random(7)
+    rows = [base64.b64encode(rng.randbytes(48)).decode() for _ in range(25)]
+    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *rows, "-----END RSA PRIVATE KEY-----", ""])
+    token = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z0123"
+    filler = "def f(x):\n    return x + 1  # nothing to hide\n" * 1_350
+    for shift in range(0, 2400, 75):
+        text = filler + "#" * shift + "\n" + key + filler + f"token = '{token}'\n" + filler
+        pieces = list(pieces_of(text))
+        assert "".join(pieces) == text and len(pieces) >= 3
+        assert "".join(redact(piece)[0] for piece in pieces) == redact(text)[0]
+        assert not any(row in redact(text)[0] for row in rows)

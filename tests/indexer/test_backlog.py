@@ -89,3 +89,15 @@ def test_a_question_is_answered_exactly_when_each_notice_before_it_was_followed_
                 backlog.finish([path])
             asked = rng.randrange(backlog.newest + 1)
             assert backlog.is_done(asked) == all(ticket > asked for ticket, _ in open_notices), seed
+
+
+def test_a_notice_that_came_while_storing_failed_does_not_hide_the_older_one() -> None:
+    backlog = Backlog()
+    backlog.add(["a", "b"])
+    asked = backlog.newest
+    taken = backlog.take(1)
+    backlog.add(["a"])
+    backlog.put_back(taken)
+    backlog.finish(backlog.take(1))
+    assert not backlog.is_done(asked), "`b` is still to be read"
+    assert backlog.take(5) == ["b"]
