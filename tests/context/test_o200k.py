@@ -6,7 +6,7 @@ import pytest
 
 from herdr.context import o200k as module
 from herdr.context.o200k import _PIECE, O200k, o200k
-from herdr.context.tokens import choose, estimate
+from herdr.context.tokens import Fallback, estimate
 
 bpe_openai = pytest.importorskip("bpe_openai", reason="the extra `tokens` is not installed")
 ROOT = Path(__file__).parent.parent.parent
@@ -22,7 +22,7 @@ def counter() -> O200k:
 async def test_known_counts(counter):
     """The words are tokens of their own in the published vocabulary; special ones are text like any other."""
     assert await counter.count(["", "hello", "hello world", "<|endoftext|>"]) == [0, 1, 2, 7]
-    assert (await choose(None, counter).count(["hello"])).tokenizer == "o200k_base"
+    assert (await Fallback([counter]).count(["hello"])).tokenizer == "o200k_base"
 
 
 async def test_any_string_can_be_counted(counter):
