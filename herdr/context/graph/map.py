@@ -9,7 +9,7 @@ There are no line numbers in it and its order is that of paths and of the text, 
 changes no byte of it, and it can stand in a prompt that a model server has cached.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from heapq import nlargest
 
 import msgspec
@@ -124,22 +124,3 @@ def render(chosen: Iterable[Piece]) -> str:
         f"{path}:\n{''.join(text for _place, text in sorted(lines.items()))}"
         for path, lines in sorted(files.items())
     )
-
-
-def fit(found: Sequence[Piece], count: Callable[[str], int], budget: int) -> list[Piece]:
-    """Return as many of the best pieces as the budget holds, by whatever counts it.
-
-    What is counted is the text as it will be, a few times: a sum over pieces would be another number, and a
-    tokenizer may be slow.
-    """
-    fitting, too_many = 0, 1
-    while too_many <= len(found) and count(render(found[:too_many])) <= budget:
-        fitting, too_many = too_many, too_many * 2
-    too_many = min(too_many, len(found) + 1)
-    while too_many - fitting > 1:
-        middle = (fitting + too_many) // 2
-        if count(render(found[:middle])) <= budget:
-            fitting = middle
-        else:
-            too_many = middle
-    return list(found[:fitting])

@@ -3,12 +3,13 @@
 from random import Random
 
 import pytest
+from context.graph.fitting import fit
 from context.graph.memory_project import MemoryProject
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import herdr.context.graph.map as map_
-from herdr.context.graph.map import KEPT, Piece, fit, pieces, render
+from herdr.context.graph.map import KEPT, Piece, pieces, render
 from herdr.context.graph.rank import focused, ranks
 
 SHOP = {
