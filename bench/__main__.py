@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import follow, publish, urgent
-from bench.context import beside, index, saved, snapshot, task
+from bench.context import beside, index, saved, snapshot, task, windows
 from bench.locks import decisions, turns
 from bench.models import agents, overhead, urgency
 from bench.plan import Plan
@@ -34,6 +34,7 @@ MEASURES: dict[str, Callable[[Plan], list[Line]]] = {
     "first-token": overhead.first_token,
     "streams": overhead.streams,
     "urgency": urgency.urgency,
+    "session-windows": windows.windows,
 }
 ON_REQUEST: dict[str, Callable[[Plan], list[Line]]] = {
     "agents": agents.agents,

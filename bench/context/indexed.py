@@ -22,6 +22,7 @@ class Indexed:
 
     def __init__(self, child: Child, workspace: str, began: float) -> None:
         self.pid = child.pid
+        self._said = child.said
         self.workspace = workspace
         self.port = int((child.ready_line or "").rpartition(":")[2])
         self._began = began
@@ -67,7 +68,7 @@ class Indexed:
         """Return an answer's body; raises unless it is a good one."""
         status, answer = self.ask(method, path, body)
         if not 200 <= status < 300:
-            raise RuntimeError(f"{method} {path}: {status} {answer[:300]!r}")
+            raise RuntimeError(f"{method} {path}: {status} {answer[:300]!r}; {' '.join(self._said[-5:])}")
         return answer
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:

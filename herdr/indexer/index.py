@@ -134,7 +134,7 @@ class Index:
     async def caught_up(self) -> None:
         """Return once all that was told before is in the graph."""
         ticket = self._backlog.newest
-        while self.state == "waiting" or self._passing or not self._backlog.is_done(ticket):
+        while self.state != "ready" or self._passing or not self._backlog.is_done(ticket):
             if self.state == "failed":
                 raise HerdrError(f"the project graph cannot be kept: {self.detail}", "graph_unavailable")
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -101,3 +101,13 @@ def test_a_notice_that_came_while_storing_failed_does_not_hide_the_older_one() -
     backlog.finish(backlog.take(1))
     assert not backlog.is_done(asked), "`b` is still to be read"
     assert backlog.take(5) == ["b"]
+
+
+def test_what_is_being_read_at_a_restart_is_read_once_more() -> None:
+    backlog = Backlog()
+    backlog.add(["a", "b"])
+    taken = backlog.take(2)
+    backlog.restart()
+    assert backlog.take(2) == []
+    backlog.finish(taken)
+    assert backlog.take(2) == ["a", "b"]
