@@ -128,8 +128,7 @@ def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
         ruled = (requested and _is_item(sentence)) or asks or _lays_down(sentence)
         if not ruled and not (near and _answers(sentence, asked)) and not _is_explained(sentence):
             continue
-        rest = [other for other in said[place + 1 :] if not other.asks]
-        if not ruled and wording.NO.search(sentence) and any(map(_lays_down, rest)):
+        if not ruled and wording.NO.search(sentence) and near and _is_laid_down(said[place + 1 :]):
             continue  # what is wanted instead says it better
         about = _about(sentence, asked) if near and (not ruled or _is_short(sentence)) else ""
         found = _parted(sentence)
@@ -137,6 +136,10 @@ def _of_user(said: Sequence[Sentence], asked: Sequence[str]) -> Iterator[Found]:
         if after is not None and not found.reason and _gives_reason(found, after):
             found, taken = msgspec.structs.replace(found, reason=cut(after, REASON_MAX)), place + 1
         yield msgspec.structs.replace(found, about="" if about in found.text else about)
+
+
+def _is_laid_down(rest: Sequence[Sentence]) -> bool:
+    return any(not other.asks and _lays_down(other) for other in rest)
 
 
 def _choosing(found: Found, options: tuple[str, ...]) -> Found:
