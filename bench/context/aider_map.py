@@ -69,6 +69,7 @@ def main() -> None:
         return sum(tag.kind == "def" for file in files for tag in tags.get_tags(file, file[len(root) + 1 :]))
 
     cold_s, definitions = timed(all_tags)
+    done_at = time.monotonic()
     tags_mib = peak_mib()
     warm_s, _ = timed(all_tags)
     first_s, text = timed(lambda: tags.get_ranked_tags_map(set(), files, TOKENS))
@@ -76,6 +77,7 @@ def main() -> None:
     other_s, _ = timed(lambda: tags.get_ranked_tags_map(set(), files, TOKENS, set(), {name}))
     found = {
         "tags_s": cold_s,
+        "tags_done_at": done_at,
         "tags_again_s": warm_s,
         "definitions": definitions,
         "tags_mib": tags_mib,

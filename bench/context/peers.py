@@ -22,6 +22,8 @@ class Aider(msgspec.Struct):
 
     tags_s: float
     """For the tags of all files, read for the first time."""
+    tags_done_at: float
+    """Then, by the monotonic clock."""
     tags_again_s: float
     """For taking them from its cache, which every map does."""
     definitions: int
@@ -32,6 +34,13 @@ class Aider(msgspec.Struct):
     """For a map when another name was mentioned than the last time."""
     map_mib: float
     map_characters: int
+    began_at: float = 0.0
+    """When the process was started, by the same clock."""
+
+    @property
+    def ready_s(self) -> float:
+        """From the start of the process until it had all tags."""
+        return self.tags_done_at - self.began_at
 
     @property
     def rank_s(self) -> float:
@@ -51,10 +60,12 @@ def aider(folder: Path, tree: Path, paths: Sequence[str], name: str) -> Aider:
         listed.write_text("\n".join(paths))
         command = [str(aider_python()), str(_AIDER), str(tree), str(listed), str(Path(place, "tags")), name]
         env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        began = time.monotonic()
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PEER_S, check=False)
     if done.returncode:
         raise RuntimeError(f"aider failed: {done.stderr.strip()[-400:]}")
-    return msgspec.json.decode(done.stdout.splitlines()[-1], type=Aider)
+    found = msgspec.json.decode(done.stdout.splitlines()[-1], type=Aider)
+    return msgspec.structs.replace(found, began_at=began)
 
 
 class Ctags(msgspec.Struct):

@@ -1,6 +1,7 @@
 """Reads and parses files, one chunk at a time: a parser that crashes or hangs takes only this process along."""
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -19,6 +20,9 @@ from herdr.context.graph.reading import SOURCE_BYTES_MAX, Skip, source_text
 from herdr.indexer.disk import read_bytes
 
 ALARM_S = 120  # so long on one chunk, and nobody is left who would have ended this process
+GC_OBJECTS = 200_000
+"""New objects before the garbage collector looks for cycles: parsing makes many objects and no cycle."""
+
 NICE = 10  # behind the gateway and the user's own work
 _NO_NUMBERS = Numbers(0, 0, 0, settled=False)
 
@@ -83,6 +87,7 @@ def chunks(pipe: BinaryIO) -> Iterator[Chunk]:
 def main() -> None:
     """Serve chunks from the standard input until it ends."""
     os.nice(NICE)
+    gc.set_threshold(GC_OBJECTS)
     readers = Readers()
     answers = sys.stdout.buffer
     for chunk in chunks(sys.stdin.buffer):

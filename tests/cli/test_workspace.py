@@ -29,7 +29,9 @@ def test_what_happens_in_it_is_published(herdr: Cli) -> None:
     (herdr.cwd / "shop").mkdir()
     name = json.loads(herdr("workspace", "add", "shop/../shop", "--name", "a b/c", "--json").stdout)["name"]
     assert name == "a b/c"
-    with herdr.start("tail", "--workspace", name, "--after", "0", "--count", "1", "--json") as process:
+    with herdr.start(
+        "tail", "--type", "file*", "--workspace", name, "--after", "0", "--count", "1", "--json"
+    ) as process:
         (herdr.cwd / "shop/a.py").write_text("a = 1\n")
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["type"] in ("file.changed", "files.changed")
