@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import signal
 import sys
 
 from herdr.clock import SystemClock
@@ -28,6 +29,8 @@ def main() -> None:
     """Serve until the standard input ends."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     os.nice(NICE)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal's Ctrl-C goes to all; we end with our input
+        signal.signal(number, signal.SIG_IGN)
     asyncio.run(_serve())
 
 
