@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs/reference"
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(p for top in ("docs", "spec", "sdk") for p in (ROOT / top).rglob("*.md"))]
-    + [p for p in (ROOT / "bench").rglob("*.md") if not {"cache", "results"} & {*p.parts}]  # what the peers bring along
+    + [p for p in (ROOT / "bench").rglob("*.md") if not {"cache", "results"} & {*p.parts}]  # the peers' own
 )
 NO_EVENTS = {
     asgi.ABORT,
