@@ -8,7 +8,7 @@ from herdr.context import o200k as module
 from herdr.context.o200k import _PIECE, O200k, o200k
 from herdr.context.tokens import Fallback, estimate
 
-bpe_openai = pytest.importorskip("bpe_openai", reason="the extra `tokens` is not installed")
+bpe_openai = pytest.importorskip("bpe_openai", reason="not installed; scripts/test installs it and runs this")
 ROOT = Path(__file__).parent.parent.parent
 
 

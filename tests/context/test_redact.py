@@ -61,10 +61,9 @@ def test_tokens_of_providers_go(kind: str, token: str, around: str) -> None:
     assert found == 1
 
 
-@pytest.mark.parametrize(("kind", "token"), PROVIDERS)
+# A URL may follow on anything
+@pytest.mark.parametrize(("kind", "token"), [one for one in PROVIDERS if not one[1].startswith("https")])
 def test_what_only_contains_a_token_is_something_else(kind: str, token: str) -> None:
-    if token.startswith("https"):
-        pytest.skip("a URL may follow on anything")
     assert redact("a" + token) == ("a" + token, 0), "it begins within a word"
     half = token[: len(token) // 4]
     assert redact(half) == (half, 0), "it is too short"

@@ -116,7 +116,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[str, str, str, int]]:
 
 CTAGS = shutil.which("ctags")
 NEEDS_CTAGS = (
-    "universal-ctags is not installed; `apt-get install universal-ctags` brings what this compares with"
+    "universal-ctags is not installed; .ci/run installs it (as root, with apt-get) and runs this"
 )
 DEFINING = {"class", "function", "method", "member", "interface", "struct", "union", "enum", "trait", "func"}
 
