@@ -154,7 +154,6 @@ def _warm(tree: str, seen: _Seen) -> list[Line]:
 def _maps(tree: str, seen: _Seen) -> list[Line]:
     count = len(seen.aider)
     name = f"map of {TOKENS:,} tokens of {tree}"
-    ranks = "aider, ranking alone"
     notes = ["aider's is a map taken from its cache unless another name was mentioned since"]
     memory = [run.map_mib for run in seen.aider]
     beside = {
@@ -162,22 +161,14 @@ def _maps(tree: str, seen: _Seen) -> list[Line]:
         "aider until its tags were read MiB": [run.tags_mib for run in seen.aider],
     }
     peak = f"peak memory for index and map of {tree}, indexer and parse workers"
+    ranked = (
+        ("the first", seen.map, [run.rank_s for run in seen.aider]),
+        ("another name mentioned", seen.map_other, [run.rank_other_s for run in seen.aider]),
+    )
     return [
-        Line(
-            f"{name}, the first",
-            "s",
-            seen.map[:count],
-            ranks,
-            [run.rank_s for run in seen.aider],
-            at_most=0.2,
-        ),
-        Line(
-            f"{name}, another name mentioned",
-            "s",
-            seen.map_other[:count],
-            ranks,
-            [run.rank_other_s for run in seen.aider],
-            at_most=0.2,
+        *(
+            Line(f"{name}, {which}", "s", ours[:count], "aider, ranking alone", theirs, at_most=0.2)
+            for which, ours, theirs in ranked
         ),
         Line(
             f"{name}, the same again",

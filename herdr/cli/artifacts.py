@@ -11,7 +11,7 @@ from herdr.cli.client import Gateway, add_connection, gateway_of, with_query
 from herdr.cli.files import write_whole
 from herdr.cli.holders import from_now, moment_of
 from herdr.cli.listing import cells, number, print_rows, print_text, size
-from herdr.cli.project import ANSWER_S, add_workspace, whole, workspace_of
+from herdr.cli.project import ANSWER_S, add_limit, add_workspace, whole, workspace_of
 from herdr.cli.terminal import note, plain, print_json, print_line
 from herdr.clock import SystemClock
 from herdr.errors import HerdrError
@@ -24,7 +24,6 @@ examples:
   herdr artifacts get digests/pytest --output pytest.txt
   herdr artifacts delete digests/pytest
 """
-LIMIT_DEFAULT, LIMIT_MAX = 100, 1000
 TTL_MAX_S = 30 * 86_400  # as the gateway has it
 CONTENT_MAX = 256 * 1024**2  # bytes read before they are sent; no gateway keeps as much by default
 _COLUMNS = ("name", "kind", "size", "by", "session", "expires", "based on")
@@ -80,13 +79,7 @@ def _add_put(put: argparse.ArgumentParser) -> None:
 def _add_list(listing: argparse.ArgumentParser) -> None:
     listing.add_argument("--kind", metavar="K", help="only this kind")
     listing.add_argument("--session", metavar="ID", help="only this conversation's")
-    listing.add_argument(
-        "--limit",
-        type=whole(1, LIMIT_MAX),
-        default=LIMIT_DEFAULT,
-        metavar="N",
-        help=f"at most so many (default {LIMIT_DEFAULT})",
-    )
+    add_limit(listing)
 
 
 def run(args: argparse.Namespace) -> int:

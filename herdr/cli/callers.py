@@ -7,7 +7,7 @@ from typing import Any
 from herdr.cli import symbols
 from herdr.cli.client import add_connection, gateway_of
 from herdr.cli.listing import cell, cells, many, number, print_rows
-from herdr.cli.project import ANSWER_S, add_workspace, address, whole, workspace_of
+from herdr.cli.project import ANSWER_S, LIMIT_MAX, add_workspace, address, whole, workspace_of
 from herdr.cli.terminal import note, print_json, print_line
 
 _EPILOG = """\
@@ -22,7 +22,6 @@ through scopes and imports; `name, 3 candidates` knows only that the names are e
 project.
 """
 LINES_SHOWN = 5  # of one caller; --json has all
-LIMIT_MAX = 1000
 _CALLERS = ("caller", "lines", "call", "resolved")
 _CALLEES = ("call", "lines", "resolved", "definition")
 

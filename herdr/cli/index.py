@@ -9,7 +9,7 @@ from typing import Any
 
 from herdr.cli.client import Gateway, add_connection, gateway_of
 from herdr.cli.listing import cells, cut, many, number, print_rows, size, width_of
-from herdr.cli.project import ANSWER_S, address, workspace_of
+from herdr.cli.project import ANSWER_S, add_its_workspace, address, workspace_of
 from herdr.cli.terminal import plain, print_json, print_line
 from herdr.clock import SystemClock
 from herdr.errors import HerdrError
@@ -37,12 +37,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "workspace",
-        nargs="?",
-        metavar="WORKSPACE",
-        help="which project (default: the one that holds the current folder)",
-    )
+    add_its_workspace(parser)
     parser.add_argument("--fresh", action="store_true", help="parse every file anew")
     add_connection(parser)
 

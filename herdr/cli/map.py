@@ -4,7 +4,7 @@ import argparse
 
 from herdr.cli.client import add_connection, gateway_of
 from herdr.cli.listing import many, print_text
-from herdr.cli.project import ANSWER_S, address, paths_of, whole
+from herdr.cli.project import ANSWER_S, add_its_workspace, address, paths_of, whole
 from herdr.cli.terminal import note, print_json
 
 _EPILOG = """\
@@ -27,12 +27,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "workspace",
-        nargs="?",
-        metavar="WORKSPACE",
-        help="which project (default: the one that holds the current folder)",
-    )
+    add_its_workspace(parser)
     parser.add_argument(
         "--tokens",
         type=whole(TOKENS_MIN, TOKENS_MAX),

@@ -8,13 +8,29 @@ from herdr.cli.client import Gateway, part_of
 from herdr.cli.places import DEFAULT, places_of, spots_of
 
 ANSWER_S = 30.0  # the gateway holds an answer for up to 10 s while the first index is built
+LIMIT_DEFAULT, LIMIT_MAX = 100, 1000  # of lists, as the gateway has them
 _ROOT = "."
+_WHICH = "which project (default: the one that holds the current folder)"
 
 
 def add_workspace(parser: argparse.ArgumentParser) -> None:
     """Add `--workspace`."""
+    parser.add_argument("--workspace", metavar="W", help=_WHICH)
+
+
+def add_its_workspace(parser: argparse.ArgumentParser) -> None:
+    """Add a workspace as what the command is about."""
+    parser.add_argument("workspace", nargs="?", metavar="WORKSPACE", help=_WHICH)
+
+
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    """Add `--limit`."""
     parser.add_argument(
-        "--workspace", metavar="W", help="which project (default: the one that holds the current folder)"
+        "--limit",
+        type=whole(1, LIMIT_MAX),
+        default=LIMIT_DEFAULT,
+        metavar="N",
+        help=f"at most so many (default {LIMIT_DEFAULT})",
     )
 
 

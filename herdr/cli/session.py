@@ -7,7 +7,7 @@ from typing import Any
 
 from herdr.cli.client import Gateway, add_connection, gateway_of, part_of
 from herdr.cli.listing import cell, cells, many, moment, number, one_line, print_rows, print_text
-from herdr.cli.project import ANSWER_S, whole
+from herdr.cli.project import ANSWER_S, add_limit, whole
 from herdr.cli.terminal import note, print_json
 
 _EPILOG = """\
@@ -18,7 +18,6 @@ examples:
   herdr session delete fix-cart
 """
 TOKENS_MIN, TOKENS_MAX = 64, 1_000_000  # as the gateway has them
-LIMIT_DEFAULT, LIMIT_MAX = 100, 1000
 SAID_MAX = 2000  # characters of one message; --json has all
 _SESSIONS = ("session", "workspace", "messages", "updated", "sources")
 _MESSAGES = ("seq", "time", "role", "source", "content")
@@ -63,13 +62,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         epilog="example: herdr session delete fix-cart",
     )
     for part in (listing, messages):
-        part.add_argument(
-            "--limit",
-            type=whole(1, LIMIT_MAX),
-            default=LIMIT_DEFAULT,
-            metavar="N",
-            help=f"at most so many (default {LIMIT_DEFAULT})",
-        )
+        add_limit(part)
     for part in (show, messages, delete):
         part.add_argument("session", metavar="ID", help="the session's id")
     for part in (show, listing, messages, delete):

@@ -7,7 +7,7 @@ from typing import Any
 
 from herdr.cli.client import add_connection, gateway_of
 from herdr.cli.listing import cell, cells, number, print_rows
-from herdr.cli.project import ANSWER_S, add_workspace, address, paths_of, whole
+from herdr.cli.project import ANSWER_S, add_limit, add_workspace, address, paths_of
 from herdr.cli.terminal import note, print_json
 
 _EPILOG = """\
@@ -18,7 +18,6 @@ examples:
 
 NAME is exact, a glob with `*` (in quotes), or dotted: `Cart.total`.
 """
-LIMIT_DEFAULT, LIMIT_MAX = 100, 1000
 COLUMNS = ("symbol", "line", "kind", "signature")
 
 
@@ -39,13 +38,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="only in this file or folder, or in files that a glob covers, from where we are",
     )
     add_workspace(parser)
-    parser.add_argument(
-        "--limit",
-        type=whole(1, LIMIT_MAX),
-        default=LIMIT_DEFAULT,
-        metavar="N",
-        help=f"at most so many (default {LIMIT_DEFAULT})",
-    )
+    add_limit(parser)
     add_connection(parser)
 
 

@@ -133,13 +133,12 @@ class Types:
 
     def _only_type(self, language: str, name: str) -> bool:
         """Tell whether one definition alone can be meant by a type's name."""
-        types = [
-            symbol
-            for _path, outline in self._modules.definers(language, name)
-            for symbol in outline.symbols
-            if symbol.name == name and symbol.kind in TYPES and symbol.kind != "impl"
+        kinds = [
+            outline.symbols[place].kind
+            for path, outline in self._modules.definers(language, name)
+            for place in self._modules.named(path, outline, name)
         ]
-        return len(types) == 1
+        return sum(kind in TYPES and kind != "impl" for kind in kinds) == 1
 
     def _outline(self, path: str) -> Outline:
         outline = self._project.outline(path)

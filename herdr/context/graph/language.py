@@ -158,7 +158,7 @@ def stem_keys(path: str) -> Iterable[str]:
 
 
 class Language(NamedTuple):
-    """One language. Only the first five fields have no useful default."""
+    """One language. Only the first six fields have no useful default."""
 
     name: str
     suffixes: tuple[str, ...]

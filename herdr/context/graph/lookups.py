@@ -117,8 +117,9 @@ def definitions(project: Project, symbol: str) -> list[Place]:
     if mark:
         outline = project.outline(path)
         places = range(len(outline.symbols)) if outline is not None else range(0)
-        return [Place(path, p) for p in places if outline and qualified_name(outline, p) == qualified]
-    found: list[Place] = []
+        found = [Place(path, p) for p in places if outline and qualified_name(outline, p) == qualified]
+        return found[:DEFINITIONS_MAX]
+    found = []
     for each, outline in Looks(project).outlines(_with_name(project, symbol) if not is_glob(symbol) else ()):
         found.extend(Place(each, place) for place in _named(each, outline, symbol))
         if len(found) >= DEFINITIONS_MAX:

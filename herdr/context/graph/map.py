@@ -14,6 +14,7 @@ from heapq import nlargest
 
 import msgspec
 
+from herdr.context.graph.modules import Modules
 from herdr.context.graph.outline import Outline, qualified_name
 from herdr.context.graph.project import Project
 from herdr.context.graph.rank import Ranking
@@ -71,12 +72,13 @@ def pieces(
 def _called(project: Project, ranking: Ranking, limit: int) -> Iterator[Piece]:
     """Yield what other files call; a name that a file defines several times shares what it is worth."""
     items = nlargest(limit, ranking.symbols.items(), key=lambda item: (item[1], item[0]))
+    modules = Modules(project)
     for (path, name), worth in items:
         outline = project.outline(path)
         if outline is not None:
             kinds = project.language(outline.language).callable_kinds
-            named = (p for p, s in enumerate(outline.symbols) if s.name == name and s.kind in kinds)
-            places = [p for p in named if not _is_local(outline, p)]
+            named = modules.named(path, outline, name)
+            places = [p for p in named if outline.symbols[p].kind in kinds and not _is_local(outline, p)]
             yield from (_piece(path, outline, place, worth / len(places)) for place in places)
 
 

@@ -65,7 +65,7 @@ class Modules:
         """Tell whether a file of the language's family defines a name, not only adds to something called so."""
         paths = self._project.defining(name)
         return len(paths) > FILES_MAX or any(
-            symbol.name == name and symbol.kind != "impl"
-            for _path, outline in self.definers(language, name)
-            for symbol in outline.symbols
+            outline.symbols[place].kind != "impl"
+            for path, outline in self.definers(language, name)
+            for place in self.named(path, outline, name)
         )

@@ -104,24 +104,18 @@ class Resolver:
         return symbol.kind in kinds and (members or not is_member(outline, symbol))
 
     def _by_name(self, kin: str, name: str, members: bool) -> Resolution:
-        found: dict[str, list[Place]] = {}
+        found: dict[str, Place] = {}
         for path in self._project.defining(name):
             outline = self._project.outline(path)
             if outline is None or family(outline.language) != kin:
                 continue
-            kinds = self._project.language(outline.language).callable_kinds
             for place, symbol in enumerate(outline.symbols):
-                if (
-                    symbol.name == name
-                    and symbol.kind in kinds
-                    and (members or not is_member(outline, symbol))
-                ):
-                    found.setdefault(f"{path}::{qualified_name(outline, place)}", []).append(
-                        Place(path, place)
-                    )
+                if symbol.name == name and self._fits(outline, symbol, members):
+                    whole = f"{path}::{qualified_name(outline, place)}"  # overloads share it, and are one
+                    found.setdefault(whole, Place(path, place))
         if not found:
             return EXTERNAL
-        return Resolution("name", tuple(places[0] for places in found.values())[:TARGETS_MAX], len(found))
+        return Resolution("name", tuple(found.values())[:TARGETS_MAX], len(found))
 
     def _callable(self, meaning: Meaning) -> tuple[Place, ...]:
         """Return the definitions that a call can mean; that of a constructor is a call of its class."""

@@ -8,6 +8,7 @@ possibility, a report and a quotation are none.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -31,7 +32,6 @@ ITEM_WORDS, ITEM_HAN = 3, 5  # words or Chinese characters of an item in a list 
 NAME_WORDS = 3  # of the name of a way
 REPLY_HAN = 14  # the same in Chinese characters
 REPLY_WORDS_MOST, REPLY_HAN_MOST = 25, 40  # a longer sentence is a story
-FRAGMENT_WORDS = 16  # of a detail without a verb
 OWN_WORDS = 2  # words that mean something; with fewer an assistant has named no choice
 REASON_AFTER = 8  # characters (4 in Chinese) that stand before a reason, or the decision would be nothing
 
@@ -79,7 +79,7 @@ def decisions_in(message: Message, said: Sequence[Sentence], before: Before, *, 
     if message.role == "user":
         found = [
             msgspec.structs.replace(_choosing(one, before.options), weighed=before.asked)
-            for one in _of_user(said, before.asked)
+            for one in islice(_of_user(said, before.asked), A_MESSAGE_MAX)
         ]
     elif message.role == "assistant":
         labelled = [s for s in said if wording.OWN_LABEL.search(s)]

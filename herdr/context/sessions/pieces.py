@@ -144,7 +144,7 @@ def _forms(*texts: str) -> tuple[str, ...]:
 
 def _line(seq: int, text: str) -> tuple[str, ...]:
     text = plain(text)
-    return _forms(*(f"- #{seq} {shortened(text, most)}" for most in (10**6, LINE_MAX, SHORT_MAX)))
+    return _forms(*(f"- #{seq} {shortened(text, most)}" for most in (len(text), LINE_MAX, SHORT_MAX)))
 
 
 def _short_decision(decision: Decision | OldDecision) -> str:

@@ -1,6 +1,7 @@
 """Pure: questions that stay open until the other side answers them."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from herdr.context.sessions import wording
 from herdr.context.sessions.decisions import is_request
@@ -15,6 +16,14 @@ ANSWER_MIN = 60  # characters of an assistant's answer that names nothing of the
 ANSWER_MIN_HAN = 25  # the same in Chinese characters
 SHORT_REPLY_WORDS = 12  # a user's reply so short is about what was just asked
 SHORT_REPLY_HAN = 24
+
+
+class _Statement(NamedTuple):
+    """What a reply says beside its own questions; read once for all questions that it may answer."""
+
+    text: Sentence
+    words: set[str]
+    deferred: bool
 
 
 def asked_in(message: Message, said: Sequence[Sentence]) -> Iterator[Question]:
@@ -32,28 +41,30 @@ def still_open(
     questions: Sequence[Question], message: Message, said: Sequence[Sentence], *, user_seq: int
 ) -> tuple[Question, ...]:
     """Return the questions that are open after a message; `user_seq`: the user's message before it."""
-    if not said or message.role not in ("user", "assistant"):
+    if not questions or not said or message.role not in ("user", "assistant"):
         return tuple(questions)
     asked = sum(q.by == "assistant" and q.seq > user_seq for q in questions)
-    return tuple(q for q in questions if not _is_over(q, message, said, user_seq, asked))
+    statements = [_Statement(s, words(s), bool(wording.DEFERRED.search(s))) for s in said if not s.asks]
+    return tuple(q for q in questions if not _is_over(q, message, said, statements, user_seq, asked))
 
 
 def _is_over(
-    question: Question, message: Message, said: Sequence[Sentence], user_seq: int, asked: int
+    question: Question,
+    message: Message,
+    said: Sequence[Sentence],
+    statements: Sequence[_Statement],
+    user_seq: int,
+    asked: int,
 ) -> bool:
     if question.by == message.role:
         return False
     if message.role == "user" and wording.OFFER.search(question.text):
         return True  # an offer that is not taken up
-    statements = [sentence for sentence in said if not sentence.asks]
     about = words(question.text)
-    shared = max((len(words(s) & about) for s in statements if not wording.DEFERRED.search(s)), default=0)
-    deferred = any(
-        wording.DEFERRED.search(sentence) and (place == 0 or words(sentence) & about)
-        for place, sentence in enumerate(statements)
-    )
+    shared = max((len(s.words & about) for s in statements if not s.deferred), default=0)
+    deferred = any(s.deferred and (place == 0 or s.words & about) for place, s in enumerate(statements))
     if message.role == "assistant":
-        return not message.calls and not deferred and _is_answer(statements, shared > 0)
+        return not message.calls and not deferred and _is_answer([s.text for s in statements], shared > 0)
     if (
         question.seq <= user_seq or deferred
     ):  # asked some time ago, or put off: only an answer that names it counts

@@ -140,16 +140,18 @@ class _Chooser:
         """Return the tokens that a kind's pieces take, with its heading and the line for the rest."""
         if not self.taken[kind]:
             return 0
-        around = self._heading[kind] + (self._gap if kind == "message" else self._more)
-        return around + sum(self.cost[kind, place][form] for place, form in self.taken[kind].items())
+        return self._around(kind) + sum(
+            self.cost[kind, place][form] for place, form in self.taken[kind].items()
+        )
+
+    def _around(self, kind: Kind) -> int:
+        return self._heading[kind] + (self._gap if kind == "message" else self._more)
 
     def take(self, kind: Kind, place: int, *, forms: Iterable[int] | None = None) -> bool:
         """Take a piece in the longest form that fits, instead of the form that it was taken in; False: none does."""
         costs = self.cost[kind, place]
         before = self.taken[kind].get(place)
-        opening = (
-            0 if self.taken[kind] else self._heading[kind] + (self._gap if kind == "message" else self._more)
-        )
+        opening = 0 if self.taken[kind] else self._around(kind)
         back = 0 if before is None else costs[before]
         for form in range(len(costs)) if forms is None else forms:
             if self.used - back + opening + costs[form] <= self.limit:

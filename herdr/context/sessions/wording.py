@@ -227,11 +227,6 @@ PROPOSED = _table(
 )
 """How something is laid before the user."""
 
-WHICH = _table(r"\bwhich\b.*\?", r"\bprefer\b.*\?", r"哪[种个].*？")
-"""A question for one of several ways; its answer may be their name alone."""
-EITHER = _table(r"\bor\b.*\?", r"还是.*？")
-"""A question that names its answers."""
-
 VAGUE_ASK = _table(
     r"\b(?:do|want|like|need|prefer) (?:me to do )?(?:this|that|it|these|which)\b|\bwhich (?:of|one"
     r"|way)\b|\bwhat do you think\b",

@@ -115,9 +115,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[str, str, str, int]]:
 
 
 CTAGS = shutil.which("ctags")
-NEEDS_CTAGS = (
-    "universal-ctags is not installed; .ci/run installs it (as root, with apt-get) and runs this"
-)
+NEEDS_CTAGS = "universal-ctags is not installed; .ci/run installs it (as root, with apt-get) and runs this"
 DEFINING = {"class", "function", "method", "member", "interface", "struct", "union", "enum", "trait", "func"}
 
 APART = {
