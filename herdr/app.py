@@ -312,14 +312,15 @@ async def build_bus(
     pages = Pages(log, tail, clock)
     deadlines = Deadlines(clock)
     judge = Judge(log.epoch, versions, intake.own)
-    settlement = Settlement(ids, versions, clock, log.head, AfterCommit(tail, pages, deadlines), tentative)
+    after = AfterCommit(tail, pages, deadlines)
+    settlement = Settlement(ids, versions, clock, log.head, after, tentative)
     writer = Writer(log, lanes, judge, settlement, clock)
     publisher = Publisher(lanes, intake, writer, settlement.committed, clock)
     rulebook = Rulebook(await log.load("route"), file_rules)
     publisher.use_table(rulebook.table)
     targets = Targets(await log.load("target"))
     subscriptions = Subscriptions(log, pages, targets, rulebook, writer, deadlines, clock)
-    return Bus(log, publisher, subscriptions, rulebook, writer, pages, tail, deadlines)
+    return Bus(log, publisher, subscriptions, rulebook, writer, pages, tail, deadlines, after)
 
 
 def build_health(

@@ -9,8 +9,9 @@ LAYERS = [  # each may import only from those below it; members of one layer do 
     {"__main__"},
     {"cli"},
     {"app", "indexer", "reload", "tuning"},
-    {"local_model", "locking", "pooling", "recording", "sharing", "watching", "web", "storage"},
-    {"bus", "locks", "context", "pool"},
+    {"hooking", "local_model", "locking", "pooling", "recording", "sharing", "tasking", "watching", "web"}
+    | {"storage"},
+    {"bus", "connect", "context", "hooks", "locks", "pool", "tasks"},
     {"config"},
     {"event", "glob"},
     {"clock", "errors", "ids"},
@@ -46,7 +47,7 @@ PURE = {
     "pool.inset_memory",
     *(f"pool.{name}" for name in ("schedule", "shares", "slots", "spill", "standing", "waiting", "plan")),
 }
-PURE_PACKAGES = ("pool.protocols", "context.graph", "context.sessions")
+PURE_PACKAGES = ("connect.", "context.graph", "context.sessions", "hooks.", "pool.protocols", "tasks.")
 IMPURE = {
     *("asyncio", "time", "random", "datetime", "uuid", "sqlite3", "aiosqlite", "aiohttp", "starlette"),
     *("uvicorn", "logging", "os", "threading", "socket", "secrets", "subprocess", "pathlib"),

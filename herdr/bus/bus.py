@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -34,10 +34,14 @@ class AfterCommit:
         self._tail = tail
         self._pages = pages
         self._deadlines = deadlines
+        self.listeners: list[Callable[[Sequence[Event]], None]] = []
+        """Told of each commit's events, before followers wake."""
 
     def __call__(self, events: list[Event]) -> None:
         """Take note of newly committed events."""
         self._tail.extend(events)
+        for listener in self.listeners:
+            listener(events)
         self._pages.wake()
         self._deadlines.watch(events)
 
@@ -55,6 +59,7 @@ class Bus:
         pages: Pages,
         tail: Tail,
         deadlines: Deadlines,
+        after_commit: AfterCommit,
     ) -> None:
         self.log = log
         self.publisher = publisher
@@ -64,6 +69,7 @@ class Bus:
         self._pages = pages
         self._tail = tail
         self._deadlines = deadlines
+        self._after_commit = after_commit
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -80,6 +86,10 @@ class Bus:
     def failure(self) -> str | None:
         """Why the log cannot be written now; None while it can."""
         return self._writer.failure
+
+    def tell_commits(self, listener: Callable[[Sequence[Event]], None]) -> None:
+        """Tell the listener of each commit's events, before followers wake."""
+        self._after_commit.listeners.append(listener)
 
     async def start(self) -> None:
         """Start the writer and the deadlines; the log is open already."""

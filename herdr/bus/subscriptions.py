@@ -1,5 +1,7 @@
 """Who follows from where: cursors, named targets, and their acknowledgements."""
 
+from collections.abc import Sequence
+
 from herdr.bus.cursor import Cursor, parse_cursor
 from herdr.bus.deadlines import Deadlines
 from herdr.bus.follow import Follower, Pages, Start, gap_of
@@ -13,7 +15,7 @@ from herdr.bus.targets import Targets, encode_target
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.errors import InvalidInput, NotFound
-from herdr.event import Lane, Positions
+from herdr.event import Event, Lane, Positions
 
 RECOVERED_S = 300  # a P0 event older than this was reported, or given up on, before the restart
 RECOVERED_P0_MAX = 1000
@@ -75,6 +77,17 @@ class Subscriptions:
             )
         await self._remember(target, cursor.positions)
         return cursor.positions
+
+    def taken(self, target: str) -> int | None:
+        """Return the `seq` up to which a target has handled everything; None when it never said so."""
+        place = self._targets.positions(target)
+        return None if place is None else min(place)
+
+    async def took(self, target: str, events: Sequence[Event], seq: int) -> None:
+        """Note that events were handed to a target that has asked, and remember `seq` as handled."""
+        self.delivered.add(len(events), self._clock.monotonic())
+        self._deadlines.written(target, [event.seq for event in events if event.lane == Lane.P0])
+        await self._remember(target, (seq, seq, seq))
 
     def wrote(self, page: Page, target: str | None) -> None:
         """Account for a page that has been written to its follower."""

@@ -14,7 +14,7 @@ from herdr.config.models import ModelsSection
 from herdr.config.routes import RouteRule
 
 Scope = Literal[
-    "events:publish", "events:follow", "events:p0", "routes", "admin", "locks", "context", "models"
+    "events:publish", "events:follow", "events:p0", "routes", "admin", "locks", "context", "models", "tasks"
 ]
 
 MIB = 1024 * 1024
@@ -184,7 +184,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             max_length=64,
             description="What it allows: `events:publish`, `events:follow`, `events:p0`, `routes`, `admin`, "
-            "`locks`, `context`, `models`.",
+            "`locks`, `context`, `models`, `tasks`.",
         ),
     ] = ("events:publish", "events:follow")
 

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from herdr.web.asgi import Scope, header
 from herdr.web.problems import Refused
 
+SIGNED_IN = "any"
+"""The scope of endpoints that any token may use: what each may do there is asked call by call."""
+
 LOOPBACK = frozenset({"127.0.0.1", "::1", "::ffff:127.0.0.1"})
 
 
@@ -20,7 +23,7 @@ class Caller(NamedTuple):
 
     def may(self, scope: str) -> bool:
         """Tell whether the caller holds a scope."""
-        return self.scopes is None or scope in self.scopes
+        return self.scopes is None or scope == SIGNED_IN or scope in self.scopes
 
 
 class Token(NamedTuple):

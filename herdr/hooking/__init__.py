@@ -1,0 +1,1 @@
+"""Hooks at work: what a tool does becomes locks, events and messages."""

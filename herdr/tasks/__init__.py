@@ -1,0 +1,1 @@
+"""Tasks that are handed from one role to the next: pure decisions over them."""
