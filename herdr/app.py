@@ -320,7 +320,7 @@ async def build_bus(
     publisher.use_table(rulebook.table)
     targets = Targets(await log.load("target"))
     subscriptions = Subscriptions(log, pages, targets, rulebook, writer, deadlines, clock)
-    return Bus(log, publisher, subscriptions, rulebook, writer, pages, tail, deadlines, after)
+    return Bus(log, publisher, subscriptions, rulebook, writer, after)
 
 
 def build_health(

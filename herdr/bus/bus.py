@@ -31,19 +31,19 @@ class AfterCommit:
     """What a commit sets in motion, in this order: the tail moves, followers wake, P0 deadlines run."""
 
     def __init__(self, tail: Tail, pages: Pages, deadlines: Deadlines) -> None:
-        self._tail = tail
-        self._pages = pages
-        self._deadlines = deadlines
+        self.tail = tail
+        self.pages = pages
+        self.deadlines = deadlines
         self.listeners: list[Callable[[Sequence[Event]], None]] = []
         """Told of each commit's events, before followers wake."""
 
     def __call__(self, events: list[Event]) -> None:
         """Take note of newly committed events."""
-        self._tail.extend(events)
+        self.tail.extend(events)
         for listener in self.listeners:
             listener(events)
-        self._pages.wake()
-        self._deadlines.watch(events)
+        self.pages.wake()
+        self.deadlines.watch(events)
 
 
 class Bus:
@@ -56,9 +56,6 @@ class Bus:
         subscriptions: Subscriptions,
         rulebook: Rulebook,
         writer: Writer,
-        pages: Pages,
-        tail: Tail,
-        deadlines: Deadlines,
         after_commit: AfterCommit,
     ) -> None:
         self.log = log
@@ -66,9 +63,9 @@ class Bus:
         self.subscriptions = subscriptions
         self.rulebook = rulebook
         self._writer = writer
-        self._pages = pages
-        self._tail = tail
-        self._deadlines = deadlines
+        self._pages = after_commit.pages
+        self._tail = after_commit.tail
+        self._deadlines = after_commit.deadlines
         self._after_commit = after_commit
         self._task: asyncio.Task[None] | None = None
 
