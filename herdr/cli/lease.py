@@ -193,11 +193,12 @@ class Lease:
         self._troubled = True
 
     def _recovered(self) -> None:
-        if self._lost is not None:  # the token is still the newest: nobody else was granted it
+        lost, troubled = self._lost, self._troubled
+        self._lost, self._troubled = None, False  # before it is said: the command may end upon that
+        if lost is not None:  # the token is still the newest: nobody else was granted it
             self._say(f"the lock on {self._names} is held again, and nobody else had it meanwhile")
-        elif self._troubled:
+        elif troubled:
             self._say(f"the lock on {self._names} is renewed again")
-        self._lost, self._troubled = None, False
 
 
 def lock_body(paths: Sequence[str], **fields: Any) -> dict[str, Any]:
