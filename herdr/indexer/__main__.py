@@ -9,10 +9,12 @@ import sys
 from herdr.clock import SystemClock
 from herdr.indexer.form import graph_form
 from herdr.indexer.parse_pool import ParsePool
-from herdr.indexer.parse_worker import NICE
 from herdr.indexer.program import Program
 
 WORKERS_MAX = 4  # beyond it storing is what takes the time
+
+
+NICE = 10  # behind the gateway and the user's own work; the parse workers inherit it
 
 
 async def _serve() -> None:

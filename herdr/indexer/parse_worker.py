@@ -2,7 +2,6 @@
 
 import errno
 import gc
-import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,6 @@ ALARM_S = 120  # so long on one chunk, and nobody is left who would have ended t
 GC_OBJECTS = 200_000
 """New objects before the garbage collector looks for cycles: parsing makes many objects and no cycle."""
 
-NICE = 10  # behind the gateway and the user's own work
 _NO_NUMBERS = Numbers(0, 0, 0, settled=False)
 
 
@@ -86,7 +84,6 @@ def chunks(pipe: BinaryIO) -> Iterator[Chunk]:
 
 def main() -> None:
     """Serve chunks from the standard input until it ends."""
-    os.nice(NICE)
     gc.set_threshold(GC_OBJECTS)
     readers = Readers()
     answers = sys.stdout.buffer

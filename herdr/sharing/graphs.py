@@ -77,11 +77,6 @@ class Graphs:
         self._graphs: dict[str, Graph] = {}
         self._turns = asyncio.Semaphore(HEAVY_AT_ONCE)
 
-    def start(self) -> None:
-        """Start the indexer once there is something to index."""
-        if self._graphs:
-            self.child.start()
-
     async def stop(self) -> None:
         """End the indexer."""
         for graph in self._graphs.values():

@@ -8,7 +8,7 @@ import msgspec
 
 from herdr.context.blobs import Blob, Blobs, is_ref
 from herdr.context.excerpt import Excerpt
-from herdr.context.graph.map import PIECES_MAX, Piece, render
+from herdr.context.graph.map_text import PIECES_MAX, Piece, render
 from herdr.context.paths import checked_path
 from herdr.context.sessions.message import Message as Said
 from herdr.context.sessions.pieces import listing, pieces, texts

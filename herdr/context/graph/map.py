@@ -9,18 +9,16 @@ There are no line numbers in it and its order is that of paths and of the text, 
 changes no byte of it, and it can stand in a prompt that a model server has cached.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from heapq import nlargest
 
-import msgspec
-
+from herdr.context.graph.map_text import PIECES_MAX, Piece
 from herdr.context.graph.modules import Modules
 from herdr.context.graph.outline import Outline, qualified_name
 from herdr.context.graph.project import Project
 from herdr.context.graph.rank import Ranking
 from herdr.context.graph.scopes import around
 
-PIECES_MAX = 4_000  # a map of 100,000 tokens holds about so many
 LINE_MAX = 140  # characters of one signature; the file itself tells the rest
 KEPT = 1.2  # how much more than its worth what is in the map already counts
 UNCALLED = 0.01  # of its file's rank: what an exported definition is worth that no other file calls
@@ -28,17 +26,6 @@ UNCALLED_FILES_MAX = 400  # files that are read for such definitions
 
 _VALUES = frozenset({"field", "variable", "constant", "impl"})
 _BODIES = frozenset({"function", "method", "constructor", "property"})
-
-
-class Piece(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One definition for the map."""
-
-    path: str
-    symbol: str
-    """Its id: `src/a.py::Cart.total`."""
-    lines: tuple[tuple[int, str], ...]
-    """Its place in the outline and its text, behind those of the definitions around it."""
-    rank: float
 
 
 def pieces(
@@ -115,14 +102,3 @@ def _piece(path: str, outline: Outline, place: int, rank: float) -> Piece:
 def _line(signature: str, depth: int) -> str:
     text = signature if len(signature) <= LINE_MAX else f"{signature[: LINE_MAX - 1]}…"
     return f"{'  ' * (depth + 1)}{text}\n"
-
-
-def render(chosen: Iterable[Piece]) -> str:
-    """Return the map's text: the chosen pieces by path and place, each line once."""
-    files: dict[str, dict[int, str]] = {}
-    for piece in chosen:
-        files.setdefault(piece.path, {}).update(piece.lines)
-    return "".join(
-        f"{path}:\n{''.join(text for _place, text in sorted(lines.items()))}"
-        for path, lines in sorted(files.items())
-    )

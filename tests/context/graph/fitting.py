@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from herdr.context.graph.map import Piece, render
+from herdr.context.graph.map_text import Piece, render
 
 
 def fit(found: Sequence[Piece], count: Callable[[str], int], budget: int) -> list[Piece]:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import herdr.context.graph.map as map_
-from herdr.context.graph.map import KEPT, Piece, pieces, render
+from herdr.context.graph.map import KEPT, pieces
+from herdr.context.graph.map_text import Piece, render
 from herdr.context.graph.rank import focused, ranks
 
 SHOP = {
