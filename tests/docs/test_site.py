@@ -10,7 +10,9 @@ import pytest
 from herdr.cli.main import GROUPS
 
 ROOT = Path(__file__).parents[2]
-ASKED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]+)"|<link\b[^>]*\bhref="([^"]+)"[^>]*>""")
+ASKED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]+)"|<link\b[^>]*\bhref="([^"]+)"[^>]*>"""
+)
 NOT_ASKED = ("canonical", "prev", "next")  # links that a browser does not load
 
 
