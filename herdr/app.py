@@ -21,8 +21,9 @@ from herdr.bus.bus import AfterCommit, Bus, load_recent_ids, load_versions
 from herdr.bus.deadlines import Deadlines
 from herdr.bus.debounce import Debounce
 from herdr.bus.decide import Judge
-from herdr.bus.errand import Errand, Stateless, Tentative
+from herdr.bus.errand import Errand, Tentative
 from herdr.bus.follow import Pages
+from herdr.bus.inbox import Inbox
 from herdr.bus.intake import Intake
 from herdr.bus.lanes import Lanes
 from herdr.bus.log import Log
@@ -39,6 +40,7 @@ from herdr.bus.targets import Targets
 from herdr.bus.writer import Writer
 from herdr.clock import Clock
 from herdr.errors import HerdrError, StartupError
+from herdr.hooking.build import build_hooks
 from herdr.ids import UlidFactory, new_epoch
 from herdr.local_model.server import SLOTS_FOLDER, local_model
 from herdr.locking.desk import Counts, Desk
@@ -59,12 +61,14 @@ from herdr.storage.retention import Retention
 from herdr.storage.sqlite.context.store import ContextStore
 from herdr.storage.sqlite.folder import LOCK_NAME
 from herdr.storage.sqlite.log import SqliteLog
+from herdr.tasking.held import HeldTasks
 from herdr.watching import SOURCE as WATCHER
 from herdr.watching import Watching
 from herdr.web.auth import Access, make_token
 from herdr.web.context_routes import context_endpoints
 from herdr.web.guard import Guard
 from herdr.web.health import Health
+from herdr.web.hook_routes import hook_endpoints
 from herdr.web.lock_numbers import lock_health, lock_metrics
 from herdr.web.lock_routes import lock_endpoints
 from herdr.web.model_numbers import ModelNumbers
@@ -109,7 +113,7 @@ async def gateway(
     """
     path = Path(config.bus.persist_path)
     async with contextlib.AsyncExitStack() as closing:
-        log, bus, held = await closing.enter_async_context(running_bus(config, clock))
+        log, bus, held, _tasks = await closing.enter_async_context(running_bus(config, clock))
         streams = Streams(config.server.max_connections, config.server.send_timeout_s, clock, random.random)
         closing.callback(streams.stop)
         streams.start()
@@ -127,6 +131,8 @@ async def gateway(
             await load_snapshot(shared.snapshots, watched.graphs, snapshot)
         watching, numbers = watched.watching, ModelNumbers(pool, recording)
         health = build_health(bus, path, streams, watching, numbers, desk.counts, clock, warnings)
+        inbox, register = Inbox(bus), Register(held, Names(watched.naming))
+        hooks = build_hooks(bus, inbox, desk, register, watching.paths, watching.roots, clock, WATCHER)
         others = [
             *model_endpoints(
                 pool,
@@ -137,7 +143,8 @@ async def gateway(
                 shared.pictures,
                 config.context.session_window,
             ),
-            *lock_endpoints(desk, Register(held, Names(watched.naming)), streams),
+            *lock_endpoints(desk, register, streams),
+            *hook_endpoints(hooks, config.server.body_max_bytes),
             *context_endpoints(watched.graphs, *shared, config.bus.data_max_bytes),
         ]
         sizes = config.server.body_max_bytes, config.bus.data_max_bytes
@@ -152,18 +159,20 @@ async def gateway(
 @contextlib.asynccontextmanager
 async def running_bus(
     config: settings.Config, clock: Clock
-) -> AsyncIterator[tuple[SqliteLog, Bus, HeldLocks]]:
-    """Open the log and run the bus over it, with the locks that its writer decides about."""
+) -> AsyncIterator[tuple[SqliteLog, Bus, HeldLocks, HeldTasks]]:
+    """Open the log and run the bus over it, with the locks and tasks that its writer decides about."""
     async with contextlib.AsyncExitStack() as closing:
         log = await open_log(config.bus, clock)
         closing.push_async_callback(log.close)
         held = HeldLocks(await log.load(HeldLocks.kind), clock, config.locks.expiry_delay_s)
-        bus = await build_bus(log, config.bus, config.routes, clock, held)
+        tasks = HeldTasks(await log.load(HeldTasks.kind), clock)
+        bus = await build_bus(log, config.bus, config.routes, clock, held, tasks)
         await bus.start()
         closing.push_async_callback(bus.stop)
-        held.start(bus.publisher)
-        closing.push_async_callback(held.stop)
-        yield log, bus, held
+        for kept in (held, tasks):
+            kept.start(bus.publisher)
+            closing.push_async_callback(kept.stop)
+        yield log, bus, held, tasks
 
 
 class Watched(NamedTuple):
@@ -292,11 +301,11 @@ async def build_bus(
     section: settings.BusSection,
     file_rules: tuple[settings.RouteRule, ...],
     clock: Clock,
-    tentative: Tentative = Stateless(),  # noqa: B008 (it holds nothing)
+    *tentatives: Tentative,
 ) -> Bus:
     """Build the bus over an open log, with what the log remembers of earlier runs.
 
-    `tentative`: what errands change.
+    `tentatives`: what errands change.
     """
     new_id = UlidFactory(clock)
     ids = RecentIds()
@@ -313,7 +322,7 @@ async def build_bus(
     deadlines = Deadlines(clock)
     judge = Judge(log.epoch, versions, intake.own)
     after = AfterCommit(tail, pages, deadlines)
-    settlement = Settlement(ids, versions, clock, log.head, after, tentative)
+    settlement = Settlement(ids, versions, clock, log.head, after, tentatives)
     writer = Writer(log, lanes, judge, settlement, clock)
     publisher = Publisher(lanes, intake, writer, settlement.committed, clock)
     rulebook = Rulebook(await log.load("route"), file_rules)

@@ -71,9 +71,12 @@ def own_draft(
     subject: str | None = None,
     workspace: str = "default",
     session: str | None = None,
+    task: str | None = None,
 ) -> Draft:
     """Return the draft of an event that the gateway itself publishes."""
-    return Draft(type_, subject=subject, workspace=workspace, session=session, data=Raw(_encode(data)))
+    return Draft(
+        type_, subject=subject, workspace=workspace, session=session, task=task, data=Raw(_encode(data))
+    )
 
 
 def address(to: Iterable[str], routed: Iterable[Delivery]) -> tuple[Delivery, ...]:

@@ -1,16 +1,19 @@
-"""What the writer decides in `seq` order beside publishers' events: write locks are such a thing.
+"""What the writer decides in `seq` order beside publishers' events: write locks and tasks are such things.
 
 An errand waits in a lane like an event. While the writer forms a batch it lets the errand rule, knowing all
 earlier members of the batch; what comes of it is committed in the same transaction.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from herdr.bus.log import Put
 from herdr.errors import HerdrError
 from herdr.event import Event
+
+T = TypeVar("T")
 
 ERRAND_BYTES = 512
 """What one counts in a lane unless it says otherwise; a lock on one file leads to about as much."""
@@ -52,21 +55,6 @@ class Tentative(Protocol):
         ...
 
 
-class Stateless:
-    """Implements `Tentative` where there are no errands."""
-
-    kind = "none"
-
-    def keep(self) -> None:
-        """See `Tentative.keep`."""
-
-    def undo(self) -> None:
-        """See `Tentative.undo`."""
-
-    def reload(self, stored: Mapping[str, bytes]) -> None:
-        """See `Tentative.reload`."""
-
-
 class Errand:
     """One errand in a lane, and whoever waits for its outcome."""
 
@@ -102,3 +90,32 @@ class Errand:
         """Tell that nothing of it was committed."""
         if not self.done.done():
             self.done.set_exception(error)
+
+
+class Undoable(Protocol):
+    """A table whose changes can be taken back one decision at a time."""
+
+    def mark(self) -> int:
+        """Return a place that `undo` can go back to."""
+        ...
+
+    def undo(self, to: int = 0) -> None:
+        """Take back what was changed since a mark."""
+        ...
+
+
+def attempt(table: Undoable, decide: Callable[[], T], log: logging.Logger) -> T:
+    """Return what a table decides; a refusal, or a mistake of its own, leaves it as it was.
+
+    Raises the refusal, and HerdrError in place of a mistake: the batch's other members have nothing to do with it.
+    """
+    mark = table.mark()
+    try:
+        return decide()
+    except HerdrError:
+        table.undo(mark)
+        raise
+    except Exception:
+        table.undo(mark)
+        log.exception("a table made a mistake")
+        raise HerdrError("the gateway made a mistake and did nothing of this; its log says which") from None

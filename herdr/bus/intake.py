@@ -91,7 +91,7 @@ class Intake:
         pending.index = index
         return pending if self.offer(pending) is Admission.WAIT else None
 
-    def own(
+    def own(  # noqa: PLR0913 - one plain value for each field of an event
         self,
         type_: str,
         data: Any,
@@ -101,13 +101,14 @@ class Intake:
         subject: str | None = None,
         workspace: str = "default",
         session: str | None = None,
+        task: str | None = None,
         routed: bool = True,
     ) -> Event:
         """Return an event of the gateway's own: for the named targets, and for whom the table sends it to.
 
         One that is not `routed` is for the named targets and ad-hoc followers alone.
         """
-        draft = own_draft(type_, data, subject, workspace, session)
+        draft = own_draft(type_, data, subject, workspace, session, task)
         class_, _, tags = self._kind_of(type_)
         deliveries = (
             self.table.route(Subject(draft, OWN_SOURCE, class_, tags), lane).deliveries if routed else ()

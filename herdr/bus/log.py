@@ -12,7 +12,8 @@ class Put(NamedTuple):
     """One small named value that is committed together with a batch; None removes it.
 
     The kinds in use: `route` (rules set over the API), `target` (acknowledged positions), `version`
-    (newest `seq` of each subject), `lock` (those that are held), `workspace`, `call`. They are folds of the
+    (newest `seq` of each subject), `lock` (those that are held), `task` (the open ones, and the last that ended),
+    `workspace`, `call`. They are folds of the
     log or settings, never a second truth.
     """
 

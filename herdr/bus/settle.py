@@ -1,6 +1,6 @@
 """After a commit: what is remembered of it, who is answered, who is woken; also when it seemed to have failed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -28,9 +28,9 @@ class Settlement:
         clock: Clock,
         head: int,
         on_commit: Callable[[list[Event]], None],
-        tentative: Tentative,
+        tentatives: Sequence[Tentative],
     ) -> None:
-        """`tentative`: what errands change."""
+        """`tentatives`: what errands change."""
         self.ids = ids
         self.committed = Rate()
         self._versions = versions
@@ -38,7 +38,7 @@ class Settlement:
         self.announced = head
         """Newest `seq` that followers have been told of."""
         self._on_commit = on_commit
-        self._tentative = tentative
+        self._tentatives = tuple(tentatives)
 
     def puts(self, decision: Decision) -> list[Put]:
         """Return the named values that belong into the decision's transaction."""
@@ -49,7 +49,8 @@ class Settlement:
 
     def undo(self) -> None:
         """Take back what errands changed for a decision that was not committed."""
-        self._tentative.undo()
+        for tentative in self._tentatives:
+            tentative.undo()
 
     def settle(self, decision: Decision) -> None:
         """Apply a decision that has been committed, then answer and announce it."""
@@ -60,7 +61,8 @@ class Settlement:
             self.ids.remember_made(event.source, event.id, event.seq)
         for (workspace, subject), version in decision.versions.items():
             self._versions.set(workspace, subject, version)
-        self._tentative.keep()
+        for tentative in self._tentatives:
+            tentative.keep()
         for item, receipt in decision.answers:
             item.settle(receipt)
         for errand in decision.errands:
@@ -81,7 +83,8 @@ class Settlement:
                     self.ids.remember(event.source, event_id, event.seq, event.accepted_us)
             self._announce(events)
         self._versions.restore(await log.load("version"))
-        self._tentative.reload(await log.load(self._tentative.kind))
+        for tentative in self._tentatives:
+            tentative.reload(await log.load(tentative.kind))
 
     def _announce(self, events: list[Event]) -> None:
         if not events:

@@ -24,9 +24,9 @@ from herdr.config.problem import did_you_mean
 from herdr.errors import HerdrError
 
 GROUPS = (
-    *("artifacts", "backup", "callers", "calls", "config", "exec", "guard", "index", "lock", "locks"),
-    *("map", "pool", "publish", "redact", "restore", "routes", "run", "serve", "session", "snapshot"),
-    *("status", "symbols", "tail", "workspace"),
+    *("artifacts", "backup", "callers", "calls", "config", "doctor", "exec", "guard", "index"),
+    *("lock", "locks", "map", "pool", "publish", "redact", "restore", "routes", "run", "serve"),
+    *("session", "snapshot", "status", "symbols", "tail", "top", "workspace"),
 )
 """The commands; each is the module of its name."""
 

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
+from herdr.bus.leases import Timer
+from herdr.bus.timers import Timers
 from herdr.clock import Clock
 from herdr.errors import HerdrError
-from herdr.locking.timers import Timers
-from herdr.locks.leases import Timer
 from herdr.locks.lock import Answer, Lock, Outcome, Ruling
 from herdr.locks.table import Table
 

@@ -8,11 +8,10 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from herdr.bus.errand import ERRAND_BYTES, Ruled
+from herdr.bus.errand import ERRAND_BYTES, Ruled, attempt
 from herdr.bus.log import Put
 from herdr.bus.publish import Publisher
 from herdr.clock import Clock
-from herdr.errors import HerdrError
 from herdr.event import Event, Lane
 from herdr.locking.endings import Decide, Endings
 from herdr.locking.news import News
@@ -138,18 +137,7 @@ class HeldLocks:
         return seen
 
     def _rule(self, decide: Decide, workspace: str, then: Callable[[], None], seq: int, now_us: int) -> Ruled:
-        mark = self.table.mark()
-        try:
-            ruling = decide(seq, now_us)
-        except HerdrError:
-            self.table.undo(mark)
-            raise
-        except Exception:  # noqa: BLE001 - its neighbours in the batch have nothing to do with it
-            self.table.undo(mark)
-            _log.exception("the lock table made a mistake")
-            raise HerdrError(
-                "the gateway made a mistake and did nothing of this; its log says which"
-            ) from None
+        ruling = attempt(self.table, lambda: decide(seq, now_us), _log)
         events = [self._event(event_of(outcome), outcome.lock) for outcome in ruling.outcomes]
         for _, answer in ruling.answers:
             if isinstance(answer, Cycle) and self._news.is_news(

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Set
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from herdr.journal import Journal
 from herdr.locks.index import Index
-from herdr.locks.journal import Journal
 from herdr.locks.lock import Mode, Name
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Set
 from functools import partial
 from typing import NamedTuple
 
+from herdr.journal import Journal
 from herdr.locks.claims import Claims
-from herdr.locks.journal import Journal
 from herdr.locks.lock import Ask, Mode, Name
 from herdr.locks.relation import Relation
 

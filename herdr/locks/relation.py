@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Set
 from functools import partial
 
-from herdr.locks.journal import Journal
+from herdr.journal import Journal
 
 
 class Relation:

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from herdr.journal import Journal
 from herdr.locks.blockers import blockers
 from herdr.locks.claims import Claim, Claims
 from herdr.locks.graph import Graph
-from herdr.locks.journal import Journal
 from herdr.locks.line import Line, Waiter
 from herdr.locks.lock import Blocker, Granted, Lock, Name, Outcome, Released, Renewed, Wait
 from herdr.locks.waits import Waits

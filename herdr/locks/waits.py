@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Set
 from functools import partial
 
-from herdr.locks.journal import Journal
+from herdr.journal import Journal
 from herdr.locks.lock import Wait
 from herdr.locks.relation import Relation
 

@@ -164,7 +164,7 @@ def _message(event: Event, offset: int) -> tuple[Message, Said]:
     """Return an event as a message to store, and what it says."""
     stored = _decode_event(event.body)
     data = redact_tree(stored.data)[0]
-    is_bare = not (event.type == RECORDED and isinstance(data, dict) and "content" in data)
+    is_bare = not (isinstance(data, dict) and "content" in data)
     rest: Mapping[str, Any] = {} if is_bare else {k: v for k, v in data.items() if k != "content"}
     body = msgspec.json.encode(data if is_bare else data["content"])
     seq = event.seq + offset

@@ -1,1 +1,1 @@
-"""Tasks at work: the table between the bus's writer, the clock and those who ask."""
+"""Tasks at work: requests become errands of the bus's writer, its rulings become answers and timers."""

@@ -1,1 +1,1 @@
-"""Tasks that are handed from one role to the next: pure decisions over them."""
+"""Tasks that go from hand to hand: decided in `seq` order by the bus's writer and kept as a fold of the log."""

@@ -207,6 +207,8 @@ def explain(error: Exception, index: int | None, expected: Mapping[str, str] = E
     place = _PLACE.search(text)
     path = place["path"].lstrip(".") if place else ""
     text = _PLACE.sub("", text)
+    if path and (unknown := _UNKNOWN.fullmatch(text)):  # of something within
+        return FieldError(f"{path}.{unknown['name'][:128]}", "unknown field", index)
     if unknown := _UNKNOWN.fullmatch(text):
         return FieldError(unknown["name"][:128], f"unknown field; there are {', '.join(expected)}", index)
     if missing := _MISSING.fullmatch(text):

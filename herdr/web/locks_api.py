@@ -1,12 +1,11 @@
 """The handlers of `/v1/locks` and `/v1/waits`."""
 
-import asyncio
 from typing import Any
 
 from herdr.errors import FieldError
 from herdr.locks.lock import Wanted
 from herdr.locks.views import Taken
-from herdr.web.asgi import ClientGone, Receive, Reply, Scope, read_body, respond, respond_json
+from herdr.web.asgi import Receive, Reply, Scope, read_body, respond, respond_json
 from herdr.web.auth import ANYONE, Caller
 from herdr.web.bodies import wrong
 from herdr.web.lock_bodies import (
@@ -25,6 +24,7 @@ from herdr.web.lock_bodies import (
 )
 from herdr.web.lock_desk import Desk, Register
 from herdr.web.problems import Refused
+from herdr.web.standing import stand_in_line
 from herdr.web.streams import Streams
 
 BODY_ADVICE = "name folders or globs in place of single paths"
@@ -43,7 +43,8 @@ class LocksApi:
         """Lock paths, all or none; with `wait_s` stand in line while the client is there."""
         asked = read_body_as(LockBody, await _read(scope, receive))
         if asked.wait_s > 0:
-            taken = await self._stand_in_line(asked, caller, receive)
+            asking = ask(self._desk, asked, caller)
+            taken = await stand_in_line(asking, receive, self._streams, self._give_back)
         else:
             taken = await ask(self._desk, asked, caller)
         await respond_json(send, 201, taken.leased)
@@ -85,34 +86,10 @@ class LocksApi:
         conflicts = await self._register.check(asked.workspace, asked.paths, asked.owner, asked.mode)
         await respond_json(send, 200, {"conflicts": conflicts})
 
-    async def _stand_in_line(self, asked: LockBody, caller: Caller, receive: Receive) -> Taken:
-        """Ask, and withdraw when the client goes or the gateway stops; raises ClientGone."""
-        is_wanted = False
-        asking = asyncio.create_task(ask(self._desk, asked, caller))
-        leaving = asyncio.create_task(_left(receive))
-        stopping = asyncio.create_task(self._streams.goodbye.wait())
-        try:
-            await asyncio.wait((asking, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
-            is_wanted = not leaving.done()
-        finally:
-            for task in (asking, leaving, stopping):
-                task.cancel()
-            await asyncio.wait((asking,))
-            if not is_wanted:
-                self._give_back(asking)
-        if not is_wanted:
-            raise ClientGone
-        if asking.cancelled():
-            raise Refused("overloaded", "the gateway stops; ask again in a moment", {"retry-after": "2"})
-        return asking.result()
-
-    def _give_back(self, asking: "asyncio.Task[Taken]") -> None:
+    def _give_back(self, taken: Taken) -> None:
         """Release a lock that came in the moment when the client went, unless its owner had it before."""
-        if asking.cancelled() or asking.exception() is not None:
-            return
-        leased, is_new = asking.result()
-        if is_new:
-            self._desk.give_back(leased.lock)
+        if taken.is_new:
+            self._desk.give_back(taken.leased.lock)
 
 
 class WaitsApi:
@@ -186,11 +163,6 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
 
 async def _read_either(type_: type[Body], scope: Scope, receive: Receive) -> Body:
     return read_either(type_, scope["query_string"], await _read(scope, receive))
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _reason(release: ReleaseBody, caller: Caller) -> str:

@@ -91,6 +91,7 @@ def _query(name: str, description: str, *, repeats: bool = False, **schema: Any)
 
 _GLOB = "exact or a glob; may stand several times, any of them fits"
 _EVENT_LINES = "one event a line"
+_WITH_BODY = frozenset({200, 201, 202})
 _TOKEN = _query("token", "of the holder; here or in the body", type="integer")
 _MORE: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", "/v1/events"): {
@@ -162,6 +163,15 @@ _MORE: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("DELETE", "/v1/waits"): {
         "is_optional": True,
         "parameters": [_query("owner", "who waits"), _query("on", "for whom")],
+    },
+    ("GET", "/v1/tasks"): {
+        "parameters": [
+            _query("workspace", "of this workspace only"),
+            _query("role", "that this role is to work on"),
+            _query("state", "in this state; may stand several times", repeats=True),
+            _query("holder", "that this one holds"),
+            _query("limit", "at most so many", type="integer", minimum=1, maximum=1000, default=100),
+        ]
     },
     ("GET", "/metrics"): {"media": {"text/plain": {"schema": {"type": "string"}}}},
     **CONTEXT_MORE,
@@ -292,7 +302,7 @@ def _responses(endpoint: Endpoint, more: Mapping[str, Any], schemas: _Schemas) -
         responses[done] = {"description": "Done.", **({"content": content} if content else {})}
     for status, meaning in endpoint.answers.items():
         told = {} if status < 400 else {PROBLEM: {"schema": schemas.of(Problem)}}
-        if single is not None and (status < 400 or status in more.get("receipts", ())):
+        if single is not None and (status in _WITH_BODY or status in more.get("receipts", ())):
             told[JSON] = {"schema": single}
         elif status < 300:
             told = content

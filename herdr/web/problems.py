@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from herdr.errors import HerdrError, InvalidInput, LogUnavailable, NotFound
 from herdr.locks.refusals import Deadlock, Fenced, Locked, TooMany
 from herdr.pool.failures import STATUSES, ModelError
+from herdr.tasks.refusals import TaskConflict, TooManyTasks
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_BASE = "urn:herdr:problem:"
@@ -41,6 +42,8 @@ _STATUS_BY_CLASS: tuple[tuple[type[HerdrError], int], ...] = (
     (Deadlock, 409),
     (Fenced, 409),
     (TooMany, 503),
+    (TaskConflict, 409),
+    (TooManyTasks, 503),
 )
 
 

@@ -23,11 +23,13 @@ from herdr_sdk.errors import (
     Holder,
     InvalidEvent,
     LockLost,
+    NoTask,
     NotFound,
     NotReady,
     OutcomeUnknown,
     ServerError,
     Stale,
+    TaskLost,
     Unauthorized,
     VersionConflict,
 )
@@ -51,6 +53,8 @@ from herdr_sdk.locks import Lock
 from herdr_sdk.sessions import Messages, Session, Sessions, Window
 from herdr_sdk.snapshots import SnapshotReport
 from herdr_sdk.sse_client import follow_sse
+from herdr_sdk.task_views import Note, Step, Task
+from herdr_sdk.task_work import Work
 from herdr_sdk.waits import WaitingFor
 
 __version__ = "0.1.0"
@@ -81,8 +85,10 @@ __all__ = [
     "Manifest",
     "Map",
     "Messages",
+    "NoTask",
     "NotFound",
     "NotReady",
+    "Note",
     "OutcomeUnknown",
     "Receipt",
     "ServerError",
@@ -91,11 +97,15 @@ __all__ = [
     "Skipped",
     "SnapshotReport",
     "Stale",
+    "Step",
     "Symbol",
     "Symbols",
+    "Task",
+    "TaskLost",
     "Unauthorized",
     "VersionConflict",
     "WaitingFor",
     "Window",
+    "Work",
     "follow_sse",
 ]

@@ -18,6 +18,7 @@ from herdr_sdk import hub as asynchronous
 from herdr_sdk import locks as asynchronous_locks
 from herdr_sdk import waits as asynchronous_waits
 from herdr_sdk.blocking_context import Artifacts, Context, Session, Snapshots
+from herdr_sdk.blocking_tasks import Tasks
 from herdr_sdk.errors import Holder, LockLost
 from herdr_sdk.event import Draft, DraftFields, Event, Receipt
 from herdr_sdk.follow import AckMode, Filters
@@ -56,6 +57,7 @@ class Hub:
         self._thread = LoopThread()
         self.artifacts = Artifacts(self._thread, self._hub.artifacts)
         self.snapshots = Snapshots(self._thread, self._hub.snapshots)
+        self.tasks = Tasks(self._thread, self._hub.tasks)
         try:
             self._thread.run(self._hub.__aenter__())
         except BaseException:

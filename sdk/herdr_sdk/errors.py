@@ -9,6 +9,8 @@ HerdrError
 ├── Conflict           others hold the lock that was asked for
 ├── Deadlock           waiting would never end: somebody in the cycle waits for whoever asked
 ├── LockLost           a lock was not held to the end of its block
+├── NoTask             no task for the role came in time
+├── TaskLost           a task was not held to the end of its block
 └── ServerError        anything else that the gateway reports, with its `code`
     ├── NotFound       there is no such workspace, file, symbol, session, artifact …
     └── NotReady       the first index is being built, the folder is away …: ask again later
@@ -154,6 +156,22 @@ class LockLost(HerdrError):
         self.lock = lock
         self.token = token
         self.paths = list(paths)
+
+
+class NoTask(HerdrError):
+    """No task for the role came within the time that one was ready to wait."""
+
+
+class TaskLost(HerdrError):
+    """The task was not, or not for certain, held all the time: somebody else may be at work on it."""
+
+    def __init__(self, reason: str, task: str, token: int) -> None:
+        super().__init__(
+            f"The task {task} (token {token}) was lost: {reason}. Somebody else may have taken it over since. "
+            "Look at its steps before you go on; to go on, claim it again."
+        )
+        self.task = task
+        self.token = token
 
 
 class ServerError(HerdrError):

@@ -20,6 +20,7 @@ from herdr_sdk.plain_http import PlainHttp
 from herdr_sdk.publish import Many, Publisher
 from herdr_sdk.sessions import Session, Sessions, list_sessions
 from herdr_sdk.snapshots import Snapshots
+from herdr_sdk.tasks import Tasks
 from herdr_sdk.texts import Texts
 from herdr_sdk.versions import Versions
 from herdr_sdk.waits import WaitingFor, Waits
@@ -66,6 +67,8 @@ class Hub:
         """What tools have worked out and others may use."""
         self.snapshots = Snapshots(self._http)
         """What is known of a project, as a file."""
+        self.tasks = Tasks(self._http, name, self.follow)
+        """Work that goes from role to role."""
 
     @property
     def connected(self) -> bool:

@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from herdr_sdk import ConnectionFailed, NotFound, artifacts, blocking_context, context, sessions, snapshots
+from herdr_sdk import (
+    ConnectionFailed,
+    NotFound,
+    artifacts,
+    blocking_context,
+    blocking_tasks,
+    context,
+    sessions,
+    snapshots,
+    task_work,
+    tasks,
+)
 from herdr_sdk.blocking import Hub
 
 PAIRS = [
@@ -15,6 +26,8 @@ PAIRS = [
     (blocking_context.Session, sessions.Session),
     (blocking_context.Artifacts, artifacts.Artifacts),
     (blocking_context.Snapshots, snapshots.Snapshots),
+    (blocking_tasks.Tasks, tasks.Tasks),
+    (blocking_tasks.Work, task_work.Work),
 ]
 BY_END = {
     "map": {"text": "m"},

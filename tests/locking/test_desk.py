@@ -14,6 +14,7 @@ from virtual_time import VirtualClock, pass_time, run
 from herdr.app import build_bus
 from herdr.bus.bus import Bus
 from herdr.bus.log import Batch
+from herdr.bus.timers import SLICE, STILL_S
 from herdr.config import BusSection
 from herdr.errors import HerdrError, LogUnavailable, NotFound
 from herdr.event import Draft
@@ -21,7 +22,6 @@ from herdr.locking.desk import Desk
 from herdr.locking.held import HeldLocks
 from herdr.locking.names import Names
 from herdr.locking.register import Register
-from herdr.locking.timers import SLICE, STILL_S
 from herdr.locks.events import outcome_of
 from herdr.locks.lock import Lock, Wanted
 from herdr.locks.naming import Naming

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 from lock_parts import ask
 
-from herdr.locks.journal import Journal
+from herdr.journal import Journal
 from herdr.locks.line import Line, Waiter
 
 

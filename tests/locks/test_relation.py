@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdr.locks.journal import Journal
+from herdr.journal import Journal
 from herdr.locks.relation import Relation
 
 KEYS = "abcxy"

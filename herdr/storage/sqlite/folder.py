@@ -12,7 +12,7 @@ LOCK_NAME = "herdr.lock"
 
 # Over these, shared memory between processes or fsync is not what SQLite's write-ahead log needs, and files
 # were seen to be corrupted within a minute. `fakeowner` is Docker Desktop's bind mount.
-_UNSUITABLE = ("nfs", "cifs", "smb", "9p", "virtiofs", "fuse", "fakeowner", "vboxsf", "prl_fs")
+UNSUITABLE = ("nfs", "cifs", "smb", "9p", "virtiofs", "fuse", "fakeowner", "vboxsf", "prl_fs")
 
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -91,7 +91,7 @@ def _owner(path: Path) -> str:
 
 def _refuse_unsuitable(folder: Path, mounts: Path) -> None:
     kind = filesystem_of(folder, mounts)
-    if kind.startswith(_UNSUITABLE):
+    if kind.startswith(UNSUITABLE):
         raise StartupError(
             f"{folder} lies on {kind}, where SQLite's write-ahead log gets corrupted: "
             "put it on a local disk, or in Docker on a named volume instead of a bind mount"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdr.locks.leases import Leases, Timer
+from herdr.bus.leases import Leases, Timer
 
 
 def timer(at: float, key: str, saw: int = 0) -> Timer:

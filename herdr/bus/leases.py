@@ -1,14 +1,11 @@
-"""Pure: when leases, delays and declared waits run out, on a clock that never jumps; `now` is an argument.
+"""Pure: when leases and whatever else ends by itself run out, on a clock that never jumps; `now` is an argument.
 
 Nothing of it is stored: after a restart everything runs its full time again, so neither a wall clock that
 jumps nor a gateway that was down can end a lease early.
 """
 
 import heapq
-from typing import Literal, NamedTuple
-
-Kind = Literal["lease", "delay", "wait", "gone", "line"]
-"""A lease, the delay after one, a declared wait; an ask whose asker has gone; a line that has to be looked at."""
+from typing import NamedTuple
 
 
 class Timer(NamedTuple):
@@ -17,8 +14,9 @@ class Timer(NamedTuple):
     at: float
     """Monotonic seconds."""
     key: str
-    """The lock or the declared wait."""
-    kind: Kind
+    """What it is that ends."""
+    kind: str
+    """The owner's own word: `lease`, and whatever else it has run."""
     saw: int = 0
     """The renewal that the timer knows of."""
 

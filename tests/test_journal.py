@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from herdr.locks.journal import Journal
+from herdr.journal import Journal
 
 
 def changed(journal: Journal, value: list[int], *numbers: int) -> None:

@@ -1,23 +1,23 @@
-"""Runs what `herdr.locks.leases` says is due."""
+"""Runs what `herdr.bus.leases` says is due."""
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from herdr.bus.leases import Leases, Timer
 from herdr.clock import Clock
-from herdr.locks.leases import Kind, Leases, Timer
 
 STILL_S = (
     1.0  # late by more than that, the whole process stood still; renewals that wait in its sockets go first
 )
 SLICE = 32  # that run out in one transaction; after a restart thousands can end together
 
-_log = logging.getLogger("herdr.locks")
+_log = logging.getLogger("herdr.bus")
 
 
 class Timers:
-    """Leases, delays and declared waits that run out on the injected clock."""
+    """Leases, and whatever else ends by itself, on the injected clock."""
 
     def __init__(self, clock: Clock, run_out: Callable[[Sequence[Timer]], Awaitable[None]]) -> None:
         """`run_out` is awaited for one slice of timers after the other, in the order of their times."""
@@ -41,7 +41,7 @@ class Timers:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def begin(self, key: str, kind: Kind, after_s: float, saw: int = 0) -> None:
+    def begin(self, key: str, kind: str, after_s: float, saw: int = 0) -> None:
         """Let something run out after so many seconds, in place of what ran for its key."""
         self._leases.begin(Timer(self._clock.monotonic() + after_s, key, kind, saw))
         self._wake.set()

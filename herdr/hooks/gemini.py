@@ -1,0 +1,49 @@
+"""Pure: Gemini CLI's hooks (geminicli.com, hooks reference)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from herdr.hooks.call import Call, Kind, Reply
+from herdr.hooks.payload import fields, paths, text
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "SessionStart": "start",
+        "BeforeAgent": "prompt",
+        "BeforeTool": "before",
+        "AfterTool": "after",
+        "AfterAgent": "answer",
+        "SessionEnd": "end",
+    }
+)
+WRITES = frozenset({"write_file", "replace", "edit"})
+SAY = frozenset({"SessionStart", "BeforeAgent", "AfterTool"})
+
+
+def decode(payload: Mapping[str, Any]) -> Call:
+    """Read one payload."""
+    event, tool = text(payload, "hook_event_name"), text(payload, "tool_name")
+    return Call(
+        client="gemini",
+        kind=KINDS.get(event, "other"),
+        event=event,
+        session=text(payload, "session_id"),
+        cwd=text(payload, "cwd"),
+        tool=tool,
+        use=text(payload, "tool_use_id", "call_id"),
+        paths=paths(fields(payload, "tool_input")) if tool in WRITES else (),
+        text=text(payload, "prompt", "prompt_response"),
+    )
+
+
+def encode(call: Call, reply: Reply) -> dict[str, Any]:
+    """Return the answer; nothing to say is `{}`."""
+    answer: dict[str, Any] = {}
+    if reply.deny is not None and call.kind == "before":
+        answer = {"decision": "deny", "reason": reply.deny}
+    if reply.context is not None and call.event in SAY:
+        answer["hookSpecificOutput"] = {"hookEventName": call.event, "additionalContext": reply.context}
+    if reply.notice is not None:
+        answer["systemMessage"] = reply.notice
+    return answer
