@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 LOOK_S = 0.05  # how often it looks whether it should end
 
@@ -11,17 +11,17 @@ LOOK_S = 0.05  # how often it looks whether it should end
 class HoldingProxy:
     """Passes requests on to a port; what is answered comes when the answer is whole.
 
-    `passes`: of each answer, so many reads go through at once.
+    `until`: what comes up to this, and with it, goes through at once.
     """
 
-    def __init__(self, port: int, passes: int) -> None:
+    def __init__(self, port: int, until: bytes) -> None:
         self.port = port
-        self.passes = passes
+        self.until = until
         self.over = threading.Event()
         self.threads: list[threading.Thread] = []
 
-    def begin(self, work: "object", *args: object) -> None:
-        thread = threading.Thread(target=work, args=args)  # type: ignore[arg-type]
+    def begin(self, work: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=work, args=args)
         self.threads.append(thread)
         thread.start()
 
@@ -44,24 +44,25 @@ class HoldingProxy:
                 upstream.sendall(chunk)
 
     def hold(self, client: socket.socket, upstream: socket.socket) -> None:
-        held, left = b"", self.passes
+        held, passes = b"", self.until != b""
         while not self.over.is_set():
             try:
                 chunk = upstream.recv(65536)
             except TimeoutError:
                 continue
             held += chunk
-            if left or not chunk:
+            if passes or not chunk:
                 client.sendall(held)
-                held, left = b"", left - 1
+                passes = passes and self.until not in held
+                held = b""
             if not chunk:
                 return
 
 
 @contextlib.contextmanager
-def holding_proxy(port: int, passes: int = 0) -> Iterator[str]:
+def holding_proxy(port: int, until: bytes = b"") -> Iterator[str]:
     """Run a proxy before a port and yield its address."""
-    proxy = HoldingProxy(port, passes)
+    proxy = HoldingProxy(port, until)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         proxy.begin(proxy.accept, listener)
         address = listener.getsockname()

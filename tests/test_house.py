@@ -14,13 +14,15 @@ LAYERS = [  # each may import only from those below it; members of one layer do 
     {"bus", "connect", "context", "hooks", "locks", "pool", "tasks"},
     {"config"},
     {"event", "glob"},
-    {"clock", "errors", "ids"},
+    {"clock", "errors", "ids", "journal"},
 ]
 SAME_LAYER = {("ids", "clock"), ("event", "glob")}  # leaves that build on a leaf
 PURE = {
     "event",
     "glob",
     "errors",
+    "journal",
+    "bus.leases",
     *(f"bus.{name}" for name in ("classify", "route", "rulebook", "cursor", "select", "page", "decide")),
     *(f"bus.{name}" for name in ("debounce", "rate_limit", "overflow", "lanes", "recent_ids", "rates")),
     *(f"bus.{name}" for name in ("envelope", "versions", "tail", "targets", "undelivered", "intake")),
@@ -40,8 +42,8 @@ PURE = {
         f"locks.{name}"
         for name in ("lock", "refusals", "overlap", "index", "paths", "table", "state", "line")
     ),
-    *(f"locks.{name}" for name in ("graph", "claims", "blockers", "journal", "relation", "waits", "events")),
-    *(f"locks.{name}" for name in ("views", "leases", "unlocked")),
+    *(f"locks.{name}" for name in ("graph", "claims", "blockers", "relation", "waits", "events")),
+    *(f"locks.{name}" for name in ("views", "unlocked")),
     *(f"pool.{name}" for name in ("request", "chunk", "failures", "names", "numbers", "records", "turns")),
     *(f"pool.{name}" for name in ("billing", "canonical", "chain", "identity", "joins", "inset")),
     "pool.inset_memory",

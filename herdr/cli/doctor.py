@@ -165,8 +165,10 @@ def _port(url: str, place: Place, heard: Heard | None, trouble: str) -> Iterator
 
 
 def _without_gateway(config: Config, inside: bool, trouble: str) -> Iterator[Finding]:
-    what, _, fix = trouble.partition(": ")  # what the error for people says to do stands behind the colon
-    yield fail("gateway", what, fix)
+    what, _, fix = trouble.partition(
+        ": " if ": " in trouble else "; "
+    )  # errors for people say what to do last
+    yield fail("gateway", what, fix or "name the gateway's address with --url")
     yield from (skip(check, "no gateway answers") for check in ("clock", "token", "stream", "workspaces"))
     yield from settings.keys(config.models.backends, os.environ)
     yield from gateway.reach_backends(config.models.backends, inside)

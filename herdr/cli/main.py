@@ -24,7 +24,7 @@ from herdr.config.problem import did_you_mean
 from herdr.errors import HerdrError
 
 GROUPS = (
-    *("artifacts", "backup", "callers", "calls", "config", "doctor", "exec", "guard", "index"),
+    *("artifacts", "backup", "callers", "calls", "config", "connect", "doctor", "exec", "guard", "index"),
     *("lock", "locks", "map", "pool", "publish", "redact", "restore", "routes", "run", "serve"),
     *("session", "snapshot", "status", "symbols", "tail", "top", "workspace"),
 )

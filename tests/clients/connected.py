@@ -47,9 +47,9 @@ class Client(NamedTuple):
     """What the names of our tools begin with."""
 
 
-def cue(name: str, **arguments: Any) -> str:
+def cue(tool: str, /, **arguments: Any) -> str:
     """Return what makes the model call a tool."""
-    return f"<<call {name} {json.dumps(arguments)}>>"
+    return f"<<call {tool} {json.dumps(arguments)}>>"
 
 
 CLAUDE = Client(
