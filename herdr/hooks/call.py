@@ -54,7 +54,7 @@ class Reply(NamedTuple):
     """Something for the person in front of the tool."""
 
 
-SHORT = 8  # characters of an id that stand in a name; people read them
+SHORT = 8  # characters of an id that stand in a name; people read them. 32 random bits where they are hexadecimal
 
 
 def plain(text: str) -> str:
@@ -63,5 +63,5 @@ def plain(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """Return the beginning of an id."""
-    return plain(text)[:SHORT]
+    """Return the end of an id: of many kinds of ids the beginning is a time, and alike in two sessions."""
+    return plain(text)[-SHORT:]

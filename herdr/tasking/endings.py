@@ -44,10 +44,6 @@ class Endings:
             self._gone[ask] = None
             self.timers.begin(_GONE, "gone", 0.0)
 
-    def look_at_the_line(self) -> None:
-        """Give what is free to those in line, though no ruling has said so."""
-        self.timers.begin(_LINE, "line", 0.0)
-
     def left_s(self, task: Task) -> float:
         """Return how many seconds a lease has left."""
         if task.task in self.timers:
@@ -71,13 +67,11 @@ class Endings:
     def _end(self, timer: Timer, gone: Sequence[str], seq: int, now_us: int) -> Ruling:
         if timer.kind == "lease":
             return self._table.expire(timer.key, timer.saw, seq, now_us)
-        if timer.kind == "gone":
-            return _joined(partial(self._table.give_back, ask) for ask in gone)(seq, now_us)
-        return self._table.promote(seq, now_us)
+        return _joined(partial(self._table.give_back, ask) for ask in gone)(seq, now_us)
 
 
-_GONE, _LINE = "\0gone", "\0line"
-"""Keys beside those of tasks, whose ids have no control characters."""
+_GONE = "\0gone"
+"""A key beside those of tasks, whose ids have no control characters."""
 
 
 def _joined(decisions: Iterable[Decide]) -> Decide:

@@ -69,8 +69,6 @@ class HeldTasks:
             self.endings.arm(task)
             if task.ask is not None:
                 self._answer(task.ask, task)
-        if self._asked:
-            self.endings.look_at_the_line()
 
     def expect(self, ask: str) -> "asyncio.Future[Task]":
         """Return what will hold the task that somebody in line gets."""

@@ -81,13 +81,6 @@ class Granting(State):
             return self.withdraw(ask)
         return self._go_on(found, seq, now_us, "released", state="submitted", text=GIVEN_UP)
 
-    def promote(self, seq: int, now_us: int) -> Ruling:
-        """Give what is free to those in line: after `restore`; every other ruling leaves nothing free for them."""
-        draft = RulingDraft(seq, now_us)
-        for ask in self.in_line:
-            self._serve(draft, ask)
-        return draft.ruling(None)
-
     def _go_on(
         self, task: Task, seq: int, now_us: int, what: What, by: str | None = None, **fields: Any
     ) -> Ruling:
@@ -111,15 +104,10 @@ class Granting(State):
     def _rule(self, draft: RulingDraft, task: str) -> Ruling:
         """Give the task, if it is free now, to whoever waits for it; the ruling tells of it as it was before."""
         found = check_known(task, self.get(task))
-        waiting = (
-            ask for ask in self._line.values() if (ask.workspace, ask.role) == (found.workspace, found.role)
-        )
-        if (first := next(waiting, None)) is not None:
-            self._serve(draft, first)
+        wanted = found.workspace, found.role
+        first = next((ask for ask in self._line.values() if (ask.workspace, ask.role) == wanted), None)
+        free = self._shelf.oldest(*wanted)
+        if first is not None and free is not None:
+            self._leave(first.ask)
+            draft.grants.append((first.ask, self._grant(draft, free, first.owner, first.ttl_s, first.ask)))
         return draft.ruling(found)
-
-    def _serve(self, draft: RulingDraft, ask: Ask) -> None:
-        found = self._shelf.oldest(ask.workspace, ask.role)
-        if found is not None:
-            self._leave(ask.ask)
-            draft.grants.append((ask.ask, self._grant(draft, found, ask.owner, ask.ttl_s, ask.ask)))

@@ -64,10 +64,7 @@ class State:
             self._changed.clear()
 
     def restore(self, tasks: Iterable[Task]) -> None:
-        """Replace the tasks; final. Those in line stay, but for those that have got one.
-
-        What is free is given to them by `promote`.
-        """
+        """Replace the tasks; final. Those in line stay, but for those that have got one."""
         for known in self._shelf.all():
             self._shelf.drop(known.task)
         for task in tasks:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from fake_tasks import TaskTable
 
 import herdr_sdk
 from herdr_sdk import locks, outbox, sessions, texts
@@ -72,6 +73,16 @@ async def test_the_examples_about_a_project_do_what_they_say(faulty, capsys) -> 
     assert await _define("reference/sdk.md", "async def take_over")("fix") == "the window"
     await _define("reference/sdk.md", "async def share")("3 failed")
     assert capsys.readouterr().out == f"{json.dumps(answers['pytest']).encode()!r}\n"
+
+
+async def test_the_example_about_tasks_does_what_it_says(faulty, capsys) -> None:
+    faulty.answer = table = TaskTable(faulty)
+    table.add(note={"summary": "net prices", "decisions": ["Decimal"]})
+    code = _define("reference/sdk.md", "async def code")
+    async with herdr_sdk.Hub(name="coder/1") as hub:
+        await code(hub)
+    assert capsys.readouterr().out == "Add VAT net prices ('Decimal',)\n"
+    assert [what for what, _ in table.told] == ["claim", "hand-over"]
 
 
 def test_every_public_name_is_in_the_reference() -> None:

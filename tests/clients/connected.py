@@ -19,7 +19,7 @@ from fake_llama import FakeLlama, Script, Tool
 from gateway import GatewayProcess
 from git_repo import Repo
 from model_gateway import model_gateway
-from wire import accept, all_events, call
+from wire import all_events, call, wait_until
 
 from clients.prompter import text_of
 
@@ -114,7 +114,7 @@ class Run:
     def note(self, what: str, held: object, detail: object = "") -> None:
         """Print a line of the table."""
         self.failed += not held
-        shown = str(detail) if held else f"{detail}"[-2000:]
+        shown = " ".join(str(detail).split())[-100 if held else -1500 :]
         print(f"{self._client.name:<12} {what:<62} {'yes' if held else 'NO':<4} {shown}", flush=True)
 
     def check(self) -> None:
@@ -123,9 +123,10 @@ class Run:
         self._work.mkdir()
         (self._work / FILE).write_text(BEFORE)
         more = {"workspaces": [{"name": "shop", "path": str(self._work)}]}
-        with FakeLlama(slots=4, context=200_000) as fake:
+        with FakeLlama(4, 1_000_000) as fake:
             fake.script(self._answer)
-            with model_gateway(self._folder / "data", {"local": fake}, more=more) as gateway:
+            (self._folder / "gateway").mkdir()
+            with model_gateway(self._folder / "gateway", {"local": fake}, more=more) as gateway:
                 repo = Repo(self._work, gateway.url, HOME=str(self._home))
                 repo.git("init", "-q")
                 self._connect(repo)
@@ -173,7 +174,7 @@ class Run:
     def _heard(self) -> str:
         """Return what the model was told of its calls."""
         messages = self._seen[-1]["messages"] if self._seen else []
-        return "\n".join(_text(m) for body in [messages] for m in body if m["role"] in ("tool", "user"))
+        return "\n".join(_text(message) for message in messages if message["role"] == "tool")
 
     def _locked(self, gateway: GatewayProcess) -> None:
         body = {"paths": [FILE], "owner": HOLDER, "workspace": "shop", "purpose": WHY, "ttl_s": 600}
@@ -200,11 +201,10 @@ class Run:
         self.note(
             "its edit goes through after the release", path.read_text() == AFTER, self._heard() + done.stderr
         )
-        ours = [
-            e
-            for e in all_events(gateway)
-            if e["type"] == "file.changed" and e["source"].startswith(self._client.name)
-        ]
+        wait_until(
+            lambda: self._told(gateway), "the edit on the bus"
+        )  # it is held back for a moment, for more edits
+        ours = self._told(gateway)
         self.note("and is on the bus with its session", ours and ours[-1].get("session"), ours[-1:])
         stale = call(
             gateway,
@@ -226,6 +226,11 @@ class Run:
         )
         held = call(gateway, "GET", "/v1/locks").json()["locks"]
         self.note("and its own lock is given back", held == [], held)
+
+    def _told(self, gateway: GatewayProcess) -> list[Json]:
+        """Return what it has reported of its edits."""
+        events = all_events(gateway, "type=file.changed")
+        return [event for event in events if event["source"].startswith(self._client.name)]
 
     def _over_mcp(self) -> None:
         self._run(f"Find it. {self._client.find}")

@@ -1,5 +1,6 @@
-"""One task on its way through four processes with the SDK, one of which is killed in the middle: it is finished all the
-same, and the events alone explain every step.
+"""One task on its way through four processes with the SDK, one of which is killed in the middle.
+
+It is finished all the same, and the events alone explain every step.
 """
 
 import json
@@ -9,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest

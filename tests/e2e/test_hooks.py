@@ -9,7 +9,7 @@ from gateway import GatewayProcess, running_gateway
 from wire import all_events, call, wait_until
 
 CLAUDE = "11112222-3333-4444-5555-666677778888"
-NAME = "claude-code/11112222"
+NAME = "claude-code/77778888"
 
 
 @pytest.fixture

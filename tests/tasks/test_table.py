@@ -169,18 +169,6 @@ def test_an_old_token_is_told_what_became_of_the_task() -> None:
     )
 
 
-def test_after_a_restore_those_in_line_get_what_is_free() -> None:
-    """A commit that reported an error has happened after all: what it freed is there, and so are those in line."""
-    tasks = Tasks()
-    asked = ask("bob", waits=True)
-    tasks.ask(asked)
-    other = Tasks()
-    kept = other.create("T1")
-    tasks.table.restore([kept])
-    tasks.seq = other.seq
-    assert tasks.rule(tasks.table.promote(tasks.seq, 0)).grants[0][0] == asked.ask
-
-
 def test_after_a_restore_who_has_got_a_task_stands_in_no_line() -> None:
     tasks = Tasks()
     asked = ask("bob", waits=True)
