@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-from herdr.app import build_bus
+from herdr.app.bus import build_bus
 from herdr.bus.bus import Bus
 from herdr.bus.log import Batch
 from herdr.clock import SystemClock

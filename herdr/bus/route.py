@@ -4,7 +4,7 @@ No rule matches: the event is stored and only ad-hoc followers see it; there is 
 match: the highest priority is the event's lane, and each target gets it once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -91,6 +91,27 @@ def check_rule(rule: RouteRule) -> None:
     if rule.context != "none":
         for _, message in rule.context.problems():
             raise InvalidInput(f"context: {message}", "bad_rule")
+
+
+def reasons(rule: RouteRule, subject: Subject, wish: Lane) -> Iterator[str]:
+    """Yield what keeps a rule from fitting an event; nothing when it fits. Conditions on followers are not judged."""
+    compiled = _compile(rule)
+    if not compiled.accepts_type(subject.draft.type):
+        yield f"event is {rule.event}, not {subject.draft.type}"
+    for name, test in compiled.fields:
+        value = _field(subject, wish, name)
+        if not test(value):
+            yield f"{name} is {_said(value)}, not {_said(rule.match[name])}"
+    payload = _decoded(subject.draft.data) if compiled.data else None
+    for path, test in compiled.data:
+        value = _dig(payload, path)
+        if not test(value):
+            name = ".".join(("data", *path))
+            yield f"{name} is {_said(value)}, not {_said(rule.match[name])}"
+
+
+def _said(value: Any) -> str:
+    return msgspec.json.encode(value).decode()[:200]
 
 
 def _compile(rule: RouteRule) -> _Compiled:

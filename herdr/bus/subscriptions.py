@@ -99,6 +99,14 @@ class Subscriptions:
                 target, [item.event.seq for item in page.items if item.event.lane == Lane.P0]
             )
 
+    def behind(self) -> list[tuple[str, int | None]]:
+        """Return each known target, and how many events the head is past what it acknowledged (None: nothing)."""
+        head = self._pages.head
+        return [
+            (name, None if (place := self._targets.positions(name)) is None else head - min(place))
+            for name in self._targets.names()
+        ]
+
     async def recover(self) -> None:
         """After a restart: watch again the P0 events that their target has not acknowledged.
 

@@ -34,6 +34,10 @@ class Targets:
     def __len__(self) -> int:
         return len(self._known) + len(self._new)
 
+    def names(self) -> list[str]:
+        """Return all known targets, whoever acknowledged last first."""
+        return [*reversed(self._known), *reversed(self._new)]
+
     def positions(self, name: str) -> Positions | None:
         """Return how far the target has acknowledged, or None."""
         return self._known.get(name)

@@ -54,7 +54,9 @@ class Reply(NamedTuple):
     """Something for the person in front of the tool."""
 
 
-SHORT = 8  # characters of an id that stand in a name; people read them. 32 random bits where they are hexadecimal
+SHORT = (
+    8  # characters of an id that stand in a name; people read them. 32 random bits where they are hexadecimal
+)
 
 
 def plain(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from herdr.web.asgi import Scope, header
@@ -10,6 +10,9 @@ from herdr.web.problems import Refused
 
 SIGNED_IN = "any"
 """The scope of endpoints that any token may use: what each may do there is asked call by call."""
+
+COOKIE = "herdr_session"
+"""The name of a browser's session."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "::ffff:127.0.0.1"})
 
@@ -45,9 +48,16 @@ def make_token(name: str, secret: str, scopes: Iterable[str]) -> Token:
 class Access:
     """Identifies callers. `peers_allowed` limits who is answered while there are no tokens (None: everyone)."""
 
-    def __init__(self, tokens: Iterable[Token], peers_allowed: frozenset[str] | None = None) -> None:
+    def __init__(
+        self,
+        tokens: Iterable[Token],
+        peers_allowed: frozenset[str] | None = None,
+        by_cookie: Callable[[str], Token | None] = lambda cookie: None,
+    ) -> None:
+        """`by_cookie`: the token that a browser's session stands for, or None."""
         self._tokens = tuple(tokens)
         self._peers_allowed = peers_allowed
+        self._by_cookie = by_cookie
 
     @property
     def open(self) -> bool:
@@ -81,6 +91,9 @@ class Access:
 
     def _identify(self, scope: Scope) -> Caller:
         presented = _presented(scope)
+        if presented is None and (found := self._by_cookie(_cookie(scope))) is not None:
+            _check_same_origin(scope)
+            return _caller(found)
         if presented is None:
             raise Refused(
                 "unauthorized",
@@ -89,7 +102,7 @@ class Access:
                 {"www-authenticate": "Bearer"},
             )
         digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
-        found: Token | None = None
+        found = None
         for token in self._tokens:  # all of them, always: the time taken tells nothing
             if hmac.compare_digest(token.digest, digest):
                 found = token
@@ -99,7 +112,34 @@ class Access:
                 "the token is not one of auth.tokens; check HERDR_GATEWAY_TOKEN",
                 {"www-authenticate": 'Bearer error="invalid_token"'},
             )
-        return Caller(found.name, None if "admin" in found.scopes else found.scopes)
+        return _caller(found)
+
+
+def _caller(token: Token) -> Caller:
+    return Caller(token.name, None if "admin" in token.scopes else token.scopes)
+
+
+def _cookie(scope: Scope) -> str:
+    """Return the value of the browser's session; empty without one."""
+    for part in (header(scope, b"cookie") or "").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""
+
+
+def _check_same_origin(scope: Scope) -> None:
+    """Raise Refused when a page that is not the gateway's own would change something with the browser's session.
+
+    Cookies do not tell ports apart: another program's page on this machine has them sent along.
+    """
+    if scope.get("method") in ("GET", "HEAD") and scope["type"] == "http":
+        return
+    site, origin = header(scope, b"sec-fetch-site"), header(scope, b"origin")
+    host = header(scope, b"host")
+    if site == "same-origin" or (site is None and origin in (f"http://{host}", f"https://{host}")):
+        return
+    raise Refused("foreign_origin", "only the dashboard's own pages may do this with a browser's session")
 
 
 def _presented(scope: Scope) -> str | None:

@@ -21,7 +21,7 @@ from herdr.web.api import (
     Workspaces,
     WorkspacesApi,
 )
-from herdr.web.asgi import Receive, Reply, Scope, respond, respond_json
+from herdr.web.asgi import Receive, Reply, Scope, respond
 from herdr.web.auth import Access, Caller
 from herdr.web.connect import Connect
 from herdr.web.follow import FollowEvents, GetEvent
@@ -93,7 +93,6 @@ def endpoints(
         Endpoint("POST", "/v1/workspaces", ADMIN, folders.add, "Watch a folder", WorkspaceBody),
         Endpoint("DELETE", "/v1/workspaces/{name:path}", ADMIN, folders.remove, "Stop watching a folder"),
         *others,
-        Endpoint("GET", "/", PUBLIC, welcome, "What this is"),
         Endpoint("GET", "/healthz", PUBLIC, health.healthz, "How the gateway is"),
         Endpoint("GET", "/livez", PUBLIC, health.livez, "Whether the process answers"),
         Endpoint("GET", "/readyz", PUBLIC, health.readyz, "Whether requests are welcome"),
@@ -113,11 +112,6 @@ def websockets(
 ) -> dict[str, Any]:
     """Return the WebSocket applications by path."""
     return {"/v1/connect": Connect(bus, streams, access, data_max, desk, beside)}
-
-
-async def welcome(scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
-    """Say what answers here: clients of models probe the root before they ask anything."""
-    await respond_json(send, 200, {"name": "herdr", "version": __version__, "api": "/openapi.json"})
 
 
 class Description:

@@ -161,5 +161,5 @@ async def _abandon(work: Work, error: BaseException) -> None:
     with suppress(HerdrError, TimeoutError):
         async with asyncio.timeout(ABANDON_S):
             await work.release(f"its holder stopped with {type(error).__name__}")
-    if work.lost:
+    if work.lost and not isinstance(error, TaskLost):
         error.add_note(str(work.error))

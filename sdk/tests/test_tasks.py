@@ -195,10 +195,11 @@ async def test_a_task_that_was_taken_away(hub, table) -> None:
 
 async def test_one_is_told_when_one_speaks_too_late(hub, table) -> None:
     table.add()
-    with pytest.raises(TaskLost):
+    with pytest.raises(TaskLost) as lost:
         async with hub.tasks.work(role="coder") as task:
             table.take_away()
             await task.hand_over("reviewer")
+    assert not hasattr(lost.value, "__notes__")  # it says so itself
     with pytest.raises(ValueError, match="mine") as caught:
         async with hub.tasks.work(task="t1", owner="another") as task:
             table.take_away()

@@ -1,19 +1,21 @@
 """Errands: decided in the log's order, committed with their batch, undone with it."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
 from buses import FaultyLog, until
 
-from herdr.app import build_bus
+from herdr.app.bus import build_bus
 from herdr.bus.bus import Bus
-from herdr.bus.errand import Ruled
+from herdr.bus.errand import Ruled, attempt
 from herdr.bus.log import Put
 from herdr.clock import SystemClock
 from herdr.config import BusSection
 from herdr.errors import HerdrError, LogUnavailable, NotFound
 from herdr.event import Draft, Lane, Receipt
+from herdr.journal import Journal
 
 
 class Counter:
@@ -163,3 +165,41 @@ async def test_a_commit_that_had_happened_after_all_is_taken_from_the_log(world:
     await until(lambda: world.counter.reloads)
     assert world.counter.reloads == [{"n": b"1"}]
     assert await world.bus.publisher.decide(world.count, Lane.P1) == 2
+
+
+class Book:
+    """A table of a journal: what is written can be taken back."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._journal = Journal()
+
+    def write(self, line: str, *, then: Exception | None = None) -> int:
+        self.lines.append(line)
+        self._journal.note(self.lines.pop)
+        if then is not None:
+            raise then
+        return len(self.lines)
+
+    def mark(self) -> int:
+        return self._journal.mark()
+
+    def undo(self, to: int = 0) -> None:
+        self._journal.undo(to)
+
+
+def test_what_a_table_refuses_leaves_it_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    book, log = Book(), logging.getLogger("herdr.test")
+    assert attempt(book, lambda: book.write("one"), log) == 1
+    with pytest.raises(NotFound, match="not here"):
+        attempt(book, lambda: book.write("two", then=NotFound("not here")), log)
+    assert book.lines == ["one"] and not caplog.records
+
+
+def test_a_mistake_of_a_table_is_told_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+    book, log = Book(), logging.getLogger("herdr.test")
+    attempt(book, lambda: book.write("one"), log)
+    with pytest.raises(HerdrError, match="made a mistake") as error:
+        attempt(book, lambda: book.write("two", then=ZeroDivisionError("secret")), log)
+    assert "secret" not in error.value.detail and "secret" in caplog.text
+    assert book.lines == ["one"]

@@ -8,7 +8,7 @@ from buses import FaultyLog, running_bus
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from herdr import app
+from herdr.app import bus as app
 from herdr.bus.bus import Bus, load_recent_ids
 from herdr.bus.log import Batch, RememberedId
 from herdr.bus.recent_ids import CAPACITY, GROUP_SIZE, GROUPS, MAYBE_IN_INDEX, RecentIds

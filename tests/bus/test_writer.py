@@ -8,7 +8,7 @@ import pytest
 from buses import FaultyLog, running_bus, until
 from msgspec import UNSET, UnsetType
 
-from herdr.app import build_bus
+from herdr.app.bus import build_bus
 from herdr.bus.decide import Decision, Judge
 from herdr.bus.log import Batch
 from herdr.clock import SystemClock

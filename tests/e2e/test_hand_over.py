@@ -51,8 +51,10 @@ class Worker:
             env={**clean, "HERDR_GATEWAY_URL": gateway.url},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
+        self.complaint = ""
 
     def line(self) -> str:
         assert self.process.stdout is not None
@@ -63,7 +65,7 @@ class Worker:
         return json.loads(self.line())
 
     def end(self) -> int:
-        self.process.communicate(timeout=PATIENCE_S)
+        _, self.complaint = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode
 
     def kill(self) -> None:
@@ -77,9 +79,8 @@ def workers(gateway: GatewayProcess) -> Iterator[Any]:
 
         def start(name: str, following: str = "", *, stuck: bool = False) -> Worker:
             worker = Worker(gateway, name, following, stuck=stuck)
-            running.callback(worker.process.wait)
-            running.callback(worker.process.kill)
             running.enter_context(worker.process)
+            running.callback(worker.process.kill)
             assert worker.line() == "here"
             return worker
 
@@ -193,7 +194,8 @@ def test_a_worker_that_was_halted_for_too_long_learns_that_it_lost_the_task(
     second = workers("coder/2", "reviewer", stuck=True)
     second.began()
     halted.process.send_signal(signal.SIGCONT)
-    assert halted.end() == 1  # TaskLost, out of its block
+    assert halted.end() == 1
+    assert halted.complaint.splitlines()[-1].startswith("herdr_sdk.errors.TaskLost: The task vat (token ")
     assert second.end() == 0
     assert [told(event)[:2] for event in chain(gateway)] == [
         *[("created", "me"), ("claimed", "coder/1"), ("returned", "herdr"), ("claimed", "coder/2")],

@@ -9,7 +9,7 @@ import pytest
 from buses import FaultyLog
 from virtual_time import VirtualClock, pass_time, run
 
-from herdr.app import build_bus
+from herdr.app.bus import build_bus
 from herdr.bus.bus import Bus
 from herdr.config import BusSection
 from herdr.context.watch.changes import Change, FileState

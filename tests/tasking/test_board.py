@@ -11,7 +11,7 @@ import pytest
 from buses import FaultyLog, until
 from virtual_time import VirtualClock, pass_time, run
 
-from herdr.app import build_bus
+from herdr.app.bus import build_bus
 from herdr.bus.bus import Bus
 from herdr.bus.log import Batch
 from herdr.config import BusSection

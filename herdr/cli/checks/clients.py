@@ -8,7 +8,7 @@ from herdr.cli.checks.finding import Finding, ok, warn
 
 HOME_FILES = (
     *(".claude.json", ".claude/settings.json", ".cursor/mcp.json", ".cursor/hooks.json"),
-    *(".codex/config.toml", ".gemini/settings.json", ".config/opencode/opencode.json"),
+    *(".codex/config.toml", ".codex/hooks.json", ".gemini/settings.json", ".config/opencode/opencode.json"),
 )
 PROJECT_FILES = (
     *(".mcp.json", ".claude/settings.json", ".claude/settings.local.json", ".cursor/mcp.json"),
