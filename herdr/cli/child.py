@@ -5,6 +5,7 @@ import select
 import selectors
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,13 +84,30 @@ def run_command(command: Sequence[str], clock: Clock) -> Outcome:
 def run_inherited(command: Sequence[str], environ: Mapping[str, str]) -> int:
     """Run a command on our own stdin, stdout and stderr, passing on our signals; returns a shell's exit code."""
     with _signals_passed_on() as passing:
-        try:
-            process = subprocess.Popen(command, env=environ)
-        except (OSError, ValueError) as error:
-            return _not_run(command[0], error).exit_code
-        with process:
-            passing.to(process)
-            code = process.wait()
+        return _run(command, environ, None, passing)
+
+
+def run_fed(command: Sequence[str], environ: Mapping[str, str], stdin: bytes) -> tuple[int, bool]:
+    """Run a command as `run_inherited` does, but with this on its stdin.
+
+    Returns a shell's exit code, and whether a signal told us to stop meanwhile.
+    """
+    with _signals_passed_on() as passing, tempfile.TemporaryFile() as file:  # a pipe would want to be read
+        file.write(stdin)
+        file.seek(0)
+        return _run(command, environ, file, passing), passing.told
+
+
+def _run(
+    command: Sequence[str], environ: Mapping[str, str], stdin: IO[bytes] | None, passing: "_Passing"
+) -> int:
+    try:
+        process = subprocess.Popen(command, env=environ, stdin=stdin)
+    except (OSError, ValueError) as error:
+        return _not_run(command[0], error).exit_code
+    with process:
+        passing.to(process)
+        code = process.wait()
     return SIGNALLED - code if code < 0 else code
 
 
@@ -106,10 +124,13 @@ class _Passing:
     """The handler of the signals that go on to the command; those that come before it runs wait for it."""
 
     def __init__(self) -> None:
+        self.told = False
+        """Whether any came."""
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.told = True
         if number in _FROM_KEYBOARD and _terminal_tells_the_command():
             return  # twice would be once too often: pytest's second Ctrl-C is an abort
         if self._process is None:

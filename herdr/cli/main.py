@@ -26,7 +26,7 @@ from herdr.errors import HerdrError
 GROUPS = (
     *("artifacts", "backup", "callers", "calls", "config", "connect", "doctor", "exec", "guard", "index"),
     *("lock", "locks", "map", "pool", "publish", "redact", "restore", "routes", "run", "serve"),
-    *("session", "snapshot", "status", "symbols", "tail", "top", "workspace"),
+    *("session", "snapshot", "status", "symbols", "tail", "task", "top", "workspace"),
 )
 """The commands; each is the module of its name."""
 
@@ -37,7 +37,7 @@ _EXIT_CODES: Mapping[str, int] = MappingProxyType(
         "usage": USAGE,
         "unreachable": UNREACHABLE,
         **dict.fromkeys(("unauthorized", "forbidden", "missing_scope", "foreign_host"), REFUSED),
-        **dict.fromkeys(("locked", "deadlock"), LOCKED),
+        **dict.fromkeys(("locked", "deadlock", "task_held", "no_task"), LOCKED),
     }
 )
 _EPILOG = (

@@ -63,9 +63,11 @@ class Live:
                 "max_connections streams are open; close another dashboard, or wait", "overloaded"
             )
         self._streams.sse += 1
+        self._write(self._events())  # to the others, as it will stand in the new one's beginning
+        hello = self._hello()
         self._open.add(stream)
         try:
-            await stream.run(self._hello(), receive)
+            await stream.run(hello, receive)
         finally:
             self._open.discard(stream)
             self._streams.sse -= 1
@@ -88,8 +90,11 @@ class Live:
             blocks = [self._events()]
             if beats % BEATS_A_SAMPLE == 0:
                 blocks.append(synthetic_block("sample", self._samples.take()))
-            for stream in self._open:
-                stream.put(b"".join(blocks))
+            self._write(b"".join(blocks))
+
+    def _write(self, block: bytes) -> None:
+        for stream in self._open:
+            stream.put(block)
 
     def _events(self) -> bytes:
         """Return what came since the last beat, and begin anew."""

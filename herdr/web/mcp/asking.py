@@ -12,7 +12,7 @@ from herdr.errors import HerdrError
 from herdr.hooks.words import news
 from herdr.web.auth import Caller
 from herdr.web.mcp.agents import Agents, Who
-from herdr.web.mcp.around import Said, Tool
+from herdr.web.mcp.around import Tool
 from herdr.web.mcp.bus_tools import lines_of
 from herdr.web.mcp.freed import Freed
 from herdr.web.mcp.schemas import read_arguments, schema_of
@@ -91,6 +91,7 @@ class Asking:
 
 def caller_of(ctx: Context) -> Caller:
     """Return who sent a request."""
+    assert ctx.request is not None  # over HTTP there always is one
     caller: Caller = ctx.request.scope[CALLER]
     return caller
 
@@ -99,7 +100,8 @@ def check_scope(caller: Caller, scope: str | None) -> None:
     """Raise HerdrError when a caller may not do something."""
     if scope is not None and not caller.may(scope):
         raise HerdrError(
-            f"the token {caller.name!r} lacks the scope {scope!r}, which this needs; a user can add it under auth.tokens",
+            f"the token {caller.name!r} lacks the scope {scope!r}, which this needs; a user can add it under "
+            "auth.tokens",
             "missing_scope",
         )
 

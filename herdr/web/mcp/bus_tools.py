@@ -85,15 +85,14 @@ class BusTools:
 
     async def events(self, who: Who, asked: arguments.Events) -> Said:
         """Return the newest events that fit, or those after a cursor."""
-        filters = {
-            name: (value,)
-            for name in ("type", "subject", "source", "session")
-            if (value := getattr(asked, name)) is not None
-        }
-        if asked.mine:
-            selection = Selection(**filters, target=who.named())
-        else:
-            selection = Selection(**filters, workspace=(self._workspaces.of(asked.workspace, who),))
+        selection = Selection(
+            type=_only(asked.type),
+            subject=_only(asked.subject),
+            source=_only(asked.source),
+            session=_only(asked.session),
+            workspace=() if asked.mine else (self._workspaces.of(asked.workspace, who),),
+            target=who.named() if asked.mine else None,
+        )
         found, cursor = await self._read(selection, asked.after, asked.limit)
         shown = [_shown(event) for event in found]
         lines = [_line(event) for event in shown] or ["Nothing."]
@@ -112,6 +111,10 @@ class BusTools:
                 break
         ordered = sorted(found, key=lambda event: event.seq)
         return ordered, format_cursor(self._bus.epoch, follower.positions)
+
+
+def _only(value: str | None) -> tuple[str, ...]:
+    return () if value is None else (value,)
 
 
 def _receipt(receipt: Receipt) -> Said:
@@ -140,7 +143,8 @@ def _shown(event: Event) -> dict[str, Any]:
     if (size := len(_encode(shown["data"]))) > DATA_SHOWN_MAX:
         del shown["data"]
         shown["data_bytes"] = size
-    return without_nothing({"seq": event.seq, "time": rfc3339(event.accepted_us), **shown})
+    told: dict[str, Any] = without_nothing({"seq": event.seq, "time": rfc3339(event.accepted_us), **shown})
+    return told
 
 
 def _line(event: dict[str, Any]) -> str:

@@ -163,7 +163,9 @@ def _once(body: bytes) -> Receive:
     async def receive() -> Message:
         if messages:
             return messages.pop()
-        return await asyncio.get_running_loop().create_future()  # whether the client leaves is watched elsewhere
+        return (
+            await asyncio.get_running_loop().create_future()
+        )  # whether the client leaves is watched elsewhere
 
     return receive
 

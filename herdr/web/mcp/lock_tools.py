@@ -32,7 +32,8 @@ async def until_stop(asking: Coroutine[Any, Any, T], streams: Streams, give_back
 
 async def _stays() -> Message:
     """Stand for a client that does not leave: who watches it cancels the call."""
-    return await asyncio.get_running_loop().create_future()
+    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    return await never
 
 
 class LockTools:
@@ -69,13 +70,16 @@ class LockTools:
             reports=False,  # nobody can be sure that a model tells of each change
         )
         try:
-            leased, is_new = await until_stop(self._desk.lock(wanted), self._streams, self._give_back)
+            taken = await until_stop(self._desk.lock(wanted), self._streams, self._give_back)
         except Locked as error:
             self._freed.refused(who.named(), error.conflicts)
             raise
+        leased = taken.leased
         names = ("lock", "paths", "token", "expires", "workspace")
         data = {name: getattr(leased, name) for name in names}
-        text = f"{'Locked' if is_new else 'Still yours'} until {leased.expires}: {', '.join(leased.paths)}"
+        text = (
+            f"{'Locked' if taken.is_new else 'Still yours'} until {leased.expires}: {', '.join(leased.paths)}"
+        )
         return Said(f"{text} (lock {leased.lock})", msgspec.to_builtins(data))
 
     async def unlock(self, who: Who, asked: arguments.Unlock) -> Said:
@@ -118,7 +122,8 @@ class LockTools:
     async def _nothing_held(self, name: str, what: str) -> NoReturn:
         held = [", ".join(lock["paths"]) for lock in (await self._held(name))[:LISTED_MAX]]
         raise HerdrError(
-            f"you ({name}) do not hold {what[:500]}: it ended, or is not yours. You hold: {'; '.join(held) or 'nothing'}",
+            f"you ({name}) do not hold {what[:500]}: it ended, or is not yours. You hold: "
+            f"{'; '.join(held) or 'nothing'}",
             "unknown_lock",
         )
 

@@ -129,9 +129,7 @@ def build_mcp(
     tools = [
         *BusTools(around.bus, known, workspaces, data_max).tools(),
         *LockTools(around.desk, around.register, workspaces, freed, streams).tools(),
-        *ContextTools(
-            around.graphs, around.pictures, around.sessions, around.artifacts, workspaces
-        ).tools(),
+        *ContextTools(around.graphs, around.pictures, around.sessions, around.artifacts, workspaces).tools(),
         *TaskTools(around.board, workspaces, streams).tools(),
     ]
     asking = Asking(tools, known, around.inbox, freed)
@@ -142,7 +140,9 @@ def build_mcp(
         around.bus.tell_commits(listener)
     modern, legacy = (
         # Host and Origin are checked by the guard in front of every endpoint
-        StreamableHTTPSessionManager(server, json_response=is_json, stateless=True, max_request_body_size=body_max)
+        StreamableHTTPSessionManager(
+            server, json_response=is_json, stateless=True, max_request_body_size=body_max
+        )
         for is_json in (False, True)
     )
     endpoint = McpEndpoint(modern, legacy, sessions, notices, streams, body_max)

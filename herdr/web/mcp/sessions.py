@@ -11,7 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated, ServerEvent
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+)
 from mcp.types import SubscribeRequestParams, UnsubscribeRequestParams
 
 from herdr.web.asgi import ABORT, Receive, Reply, Scope
@@ -25,7 +30,11 @@ ENDED_MAX = 1000  # sessions that are remembered as ended
 NOTICES_MAX = 1000  # that wait for one slow client, whose stream ends then: it reads everything anew
 
 SSE: Mapping[str, str] = MappingProxyType(
-    {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+    {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+    }
 )
 KEEP_ALIVE = b": keep-alive\n\n"
 
@@ -79,6 +88,7 @@ class Sessions:
         return {}
 
     def _of(self, ctx: Context) -> set[str] | None:
+        assert ctx.request is not None  # over HTTP there always is one
         session = ctx.request.headers.get(HEADER.decode())
         if session is None or session not in self._wanted:
             return None

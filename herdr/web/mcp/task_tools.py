@@ -126,8 +126,8 @@ class TaskTools:
         if view["holder"] != who.named() or view["token"] is None:
             holder = view["holder"] or "nobody"
             raise HerdrError(
-                f"you ({who.named()}) do not hold the task {asked.task}: {holder} does, its state is {view['state']}. "
-                "Claim it first, if it is free",
+                f"you ({who.named()}) do not hold the task {asked.task}: {holder} does, its state is "
+                f"{view['state']}. Claim it first, if it is free",
                 "task_held",
             )
         return asked.task, int(view["token"])

@@ -131,7 +131,7 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         "register": "Tell Herdr who you are; do it once at the start, or again when your handle is not known. "
         "Returns your `agent` handle for all other tools, and your name, under which locks, events and tasks run.",
         "publish": "Tell the other tools what happened: a changed file, failed tests, a finding, a decision. Use it "
-        "when others would want to know; locks and tasks tell of themselves. Returns the event's seq, or what is newer.",
+        "when others would want to know; locks and tasks tell of themselves. Returns the event's seq.",
         "events": "What happened lately: mine=true for what is addressed to you, a filter for all of the project's. "
         "Use it to catch up. Returns events, oldest first, and a cursor to go on from.",
         "lock": "Take the right to write files, all of them or none, before you change them. Refused with who has "
@@ -143,11 +143,11 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         "first in a project, or with `focus` before you work on files. Returns text.",
         "find_symbol": "Where something is defined, with its signature. Use it instead of searching in files.",
         "callers": "Who calls a function, a method or a class, and where. Use it before you change a signature.",
-        "session_window": "What was said and decided in a conversation, yours or another tool's, as a summary and the "
-        "newest messages. Use it to go on where somebody stopped. Without `session`: which ones there are.",
-        "artifact": "Texts that tools leave for each other: patches, log digests, analyses. save what is too long for "
-        "an event or a note, and name it there; read; list.",
-        "task": "Work that goes from hand to hand. create it for a role; claim the oldest of a role (or a named one); "
-        "hand_over to the next role with a note; ask back, answer; finish, fail, or release it. list shows them.",
+        "session_window": "What was said and decided in a conversation, yours or another tool's, as a summary and "
+        "the newest messages. Use it to go on where somebody stopped. Without `session`: which ones there are.",
+        "artifact": "Texts that tools leave for each other: patches, log digests, analyses. save what is too long "
+        "for an event or a note, and name it there; read; list.",
+        "task": "Work that goes from hand to hand. create it for a role; claim the oldest of a role (or a named "
+        "one); hand_over to the next role with a note; ask back, answer; finish, fail, or release it. list shows them.",
     }
 )

@@ -1,0 +1,214 @@
+"""What the dashboard reads, against a real gateway: sign-in, the live stream, clients, routes tried, its files."""
+
+import gzip
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gateway import GatewayProcess, running_gateway
+from wire import PATIENCE_S, call, publish, put_route, wait_until
+
+TOKENS = {
+    "auth": {
+        "tokens": [
+            {"name": "boss", "token": "boss-secret", "scopes": ["admin"]},
+            {"name": "reader", "token": "reader-secret", "scopes": ["events:follow"]},
+        ]
+    }
+}
+BOSS, READER = {"authorization": "Bearer boss-secret"}, {"authorization": "Bearer reader-secret"}
+OWN = {"sec-fetch-site": "same-origin"}
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
+    with running_gateway(tmp_path / "data") as process:
+        yield process
+        assert not [line for line in process.log if "Traceback" in line]
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[GatewayProcess]:
+    config = tmp_path / "herdr.yaml"
+    config.write_text(json.dumps(TOKENS))
+    with running_gateway(tmp_path / "data", "--config", str(config)) as process:
+        yield process
+
+
+class Live:
+    """A live stream, read event by event."""
+
+    def __init__(self, gateway: GatewayProcess, **headers: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
+        self._connection.request("GET", "/v1/live", headers={"accept": "text/event-stream", **headers})
+        self._answer = self._connection.getresponse()
+        assert self._answer.status == 200, self._answer.read()
+
+    def next(self, kind: str) -> dict[str, Any]:
+        """Return the next event of a kind."""
+        name = ""
+        while True:
+            line = self._answer.readline().decode().rstrip("\n")
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: ") and name == kind:
+                return dict(json.loads(line.removeprefix("data: ")))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def sign_in(gateway: GatewayProcess, by: dict[str, str]) -> dict[str, str]:
+    link = call(gateway, "POST", "/v1/browser-links", {}, by)
+    assert link.status == 201 and link.json()["link"] == f"/#login={link.json()['ticket']}"
+    answer = call(gateway, "POST", "/v1/browser-sessions", {"ticket": link.json()["ticket"]})
+    assert answer.status == 204, answer
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Secure" not in cookie
+    return {"cookie": cookie.partition(";")[0]}
+
+
+def test_the_live_stream_begins_with_what_was_and_goes_on(gateway: GatewayProcess) -> None:
+    publish(gateway, {"type": "tool.result", "source": "before"})
+    live = Live(gateway)
+    hello = live.next("hello")
+    assert [event["source"] for event in hello["recent"]] == ["before"] and hello["head"] == 1
+    publish(gateway, {"type": "tool.result", "source": "after", "data": {"n": 1}})
+    (event,) = live.next("events")["events"]
+    assert (event["source"], event["seq"], event["data"]) == ("after", 2, {"n": 1})
+    sample = live.next("sample")
+    assert sample["sse"] == 1 and len(sample["depth"]) == 3
+    live.close()
+    wait_until(lambda: call(gateway, "GET", "/healthz").json()["connections"]["sse"] == 0, "the end")
+
+
+def test_a_storm_is_thinned_out_counted_and_holds_the_users_words(gateway: GatewayProcess) -> None:
+    live = Live(gateway)
+    live.next("hello")
+    storm = [{"type": "tool.result", "source": "storm", "data": n} for n in range(1000)]
+    for _ in range(5):
+        publish(gateway, *storm)
+    publish(gateway, {"type": "user.message", "source": "me", "data": "stop"})
+    shown, skipped = [], 0
+    while not any(event["type"] == "user.message" for event in shown):
+        block = live.next("events")
+        assert len(block["events"]) <= 25
+        shown += block["events"]
+        skipped += block["skipped"]
+    assert len(shown) + skipped == 5001
+    live.close()
+
+
+def test_a_large_payload_is_named_not_sent(gateway: GatewayProcess) -> None:
+    live = Live(gateway)
+    live.next("hello")
+    publish(gateway, {"type": "tool.result", "source": "big", "data": "x" * 100_000})
+    (event,) = live.next("events")["events"]
+    assert "data" not in event and event["data_bytes"] > 100_000 and event["ref"] == "/v1/events/1"
+    live.close()
+
+
+def test_a_stop_is_said_to_the_browser(gateway: GatewayProcess) -> None:
+    live = Live(gateway)
+    live.next("hello")
+    assert gateway.stop() == 0
+    assert live.next("herdr.bye")["retry_ms"] > 0
+    live.close()
+
+
+def test_clients_are_listed_with_how_far_behind_targets_are(gateway: GatewayProcess) -> None:
+    put_route(gateway, "r", event="tool.*", target="ide")
+    publish(gateway, {"type": "tool.result", "source": "ci", "workspace": "w", "session": "s"})
+    cursor = call(gateway, "GET", "/v1/events?as=ide").json()["cursor"]
+    assert call(gateway, "POST", "/v1/targets/ide/ack", {"cursor": cursor}).status == 200
+    publish(gateway, *[{"type": "tool.result", "source": "ci"}] * 3)
+    rows = {row["name"]: row for row in call(gateway, "GET", "/v1/clients").json()["clients"]}
+    assert (rows["ci"]["events"], rows["ci"]["kinds"], rows["ci"]["session"]) == (4, ["publisher"], "s")
+    assert (rows["ide"]["kinds"], rows["ide"]["behind"]) == (["target"], 3)
+
+
+def test_an_event_is_tried_against_the_table_and_not_published(gateway: GatewayProcess) -> None:
+    put_route(gateway, "failures", event="test.*", target="ide", match={"data.level": "error"}, priority="P0")
+    put_route(gateway, "all", event="*", target="log", match={"attr.mode": "verbose"})
+    event = {"type": "test.failed", "source": "ci", "data": {"level": "warning"}}
+    tried = call(gateway, "POST", "/v1/routes/try", event).json()
+    assert (tried["class"], tried["priority"], tried["tags"]) == ("environment", "P1", ["failure"])
+    why = {rule["name"]: (rule["fits"], rule["why"]) for rule in tried["rules"]}
+    assert why["failures"] == (False, 'data.level is "warning", not "error"')
+    assert why["all"] == (True, "fits followers whose attr.mode fit")
+    event["data"] = {"level": "error"}
+    tried = call(gateway, "POST", "/v1/routes/try", event).json()
+    assert tried["priority"] == "P0" and tried["deliveries"][0]["rules"] == ["failures"]
+    assert call(gateway, "GET", "/healthz").json()["head"] == 0
+    assert call(gateway, "POST", "/v1/routes/try", [event, event]).status == 400
+
+
+def test_a_link_signs_in_once_with_the_rights_of_who_asked(guarded: GatewayProcess) -> None:
+    assert call(guarded, "GET", "/v1/me").status == 401
+    assert call(guarded, "POST", "/v1/browser-links", {}).status == 401
+    cookie = sign_in(guarded, READER)
+    me = call(guarded, "GET", "/v1/me", headers=cookie).json()
+    assert (me["name"], me["scopes"], me["open"]) == ("reader", ["events:follow"], False)
+    assert call(guarded, "GET", "/v1/clients", headers=cookie).status == 200
+    assert call(guarded, "GET", "/v1/routes", headers=cookie).status == 403
+    ticket = call(guarded, "POST", "/v1/browser-links", {}, BOSS).json()["ticket"]
+    assert call(guarded, "POST", "/v1/browser-sessions", {"ticket": ticket}).status == 204
+    again = call(guarded, "POST", "/v1/browser-sessions", {"ticket": ticket})
+    assert again.status == 401 and "herdr open" in again.json()["detail"]
+
+
+def test_a_session_outlives_the_gateway_and_not_its_token(guarded: GatewayProcess, tmp_path: Path) -> None:
+    cookie = sign_in(guarded, READER)
+    guarded.kill()
+    guarded.start()
+    assert call(guarded, "GET", "/v1/me", headers=cookie).status == 200
+    guarded.kill()
+    tokens = {"auth": {"tokens": TOKENS["auth"]["tokens"][:1]}}
+    (tmp_path / "herdr.yaml").write_text(json.dumps(tokens))
+    guarded.start()
+    assert call(guarded, "GET", "/v1/me", headers=cookie).status == 401
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "x", "cmVhZGVy.9999999999.00", "cmVhZGVy.1.00", "%.9999999999.00", "cmVhZGVy.٩٩.00", "a.b.c.d"],
+)
+def test_a_cookie_that_nobody_gave_opens_nothing(guarded: GatewayProcess, wrong: str) -> None:
+    headers = {"cookie": f"other=1; herdr_session={wrong}".encode().decode("latin-1")}
+    assert call(guarded, "GET", "/v1/me", headers=headers).status == 401
+
+
+def test_another_pages_request_changes_nothing_with_the_cookie(guarded: GatewayProcess) -> None:
+    cookie = sign_in(guarded, BOSS)
+    rule = {"event": "*", "target": "x"}
+    foreign = [{}, {"sec-fetch-site": "same-site"}, {"origin": "http://localhost:3000"}]
+    for headers in foreign:
+        answer = call(guarded, "PUT", "/v1/routes/r", rule, cookie | headers)
+        assert (answer.status, answer.json()["code"]) == (403, "foreign_origin")
+    assert call(guarded, "PUT", "/v1/routes/r", rule, cookie | OWN).status == 201
+    own = {"origin": f"http://127.0.0.1:{guarded.port}"}
+    assert call(guarded, "DELETE", "/v1/routes/r", None, cookie | own).status == 204
+
+
+def test_browsers_get_the_page_and_programs_what_this_is(gateway: GatewayProcess) -> None:
+    page = call(gateway, "GET", "/", headers={"accept": "text/html,*/*"})
+    assert page.status == 200 and b"<!doctype html>" in page.body.lower()
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "trusted-types" in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert call(gateway, "GET", "/").json()["name"] == "herdr"
+
+
+def test_files_are_compressed_known_and_no_path_leads_out(gateway: GatewayProcess) -> None:
+    plain = call(gateway, "GET", "/dashboard/index.html")
+    small = call(gateway, "GET", "/dashboard/index.html", headers={"accept-encoding": "gzip"})
+    assert gzip.decompress(small.body) == plain.body and small.headers["content-encoding"] == "gzip"
+    known = call(gateway, "GET", "/dashboard/index.html", headers={"if-none-match": plain.headers["etag"]})
+    assert (known.status, known.body) == (304, b"")
+    assert call(gateway, "HEAD", "/dashboard/index.html").body == b""
+    for path in ("../surface.py", "..%2fsurface.py", "%2e%2e/surface.py", "/etc/passwd", "nothing.js", ""):
+        gone = call(gateway, "GET", f"/dashboard/{path}")
+        assert gone.status == 404 and "content-security-policy" in gone.headers, path
