@@ -30,7 +30,9 @@ PURE = {
         f"web.{name}"
         for name in ("sse", "query", "drafts", "frames", "problems", "lock_bodies", "lock_answers")
     ),
-    *(f"web.{name}" for name in ("bodies", "context_bodies")),
+    *(f"web.{name}" for name in ("bodies", "context_bodies", "task_bodies", "task_answers")),
+    *(f"web.mcp.{name}" for name in ("arguments", "schemas", "words")),
+    "bus.explain",
     *(
         f"context.{name}"
         for name in ("artifacts", "blobs", "excerpt", "histories", "paths", "redact", "shown")

@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import secrets
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,35 +9,25 @@ from types import MappingProxyType
 
 from herdr import config as settings
 from herdr.app.bus import running_bus
-from herdr.app.front import build_access, build_front, build_health, tokens_of
+from herdr.app.front import build_access, build_front, build_health
 from herdr.app.parts import load_snapshot, open_context, running_pool, watched_folders
+from herdr.app.tools import Ground, tools_and_people
 from herdr.bus.beside import Beside
 from herdr.bus.bus import Bus
-from herdr.bus.inbox import Inbox
 from herdr.clock import Clock
-from herdr.hooking.build import build_hooks
 from herdr.ids import UlidFactory
 from herdr.locking.desk import Desk
 from herdr.locking.names import Names
 from herdr.locking.register import Register
 from herdr.sharing.shared import shared_context
 from herdr.tasking.board import Board
-from herdr.watching import SOURCE as WATCHER
 from herdr.watching import Watching
-from herdr.web.browser_sessions import BrowserSessions
-from herdr.web.clients import Clients
 from herdr.web.context_routes import context_endpoints
-from herdr.web.dashboard_routes import dashboard_endpoints
 from herdr.web.health import Health
-from herdr.web.hook_routes import hook_endpoints
-from herdr.web.live import Live
 from herdr.web.lock_routes import lock_endpoints
 from herdr.web.model_numbers import ModelNumbers
 from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
-from herdr.web.samples import Samples
-from herdr.web.static_files import StaticFiles
-from herdr.web.static_files import load as load_files
 from herdr.web.streams import Streams
 from herdr.web.surface import Front
 from herdr.web.task_routes import task_endpoints
@@ -94,32 +83,20 @@ async def gateway(
             await load_snapshot(shared.snapshots, watched.graphs, snapshot)
         watching, numbers = watched.watching, ModelNumbers(pool, recording)
         health = build_health(bus, path, streams, watching, numbers, desk.counts, clock, warnings)
-        inbox, register = Inbox(bus), Register(held, Names(watched.naming))
-        hooks = build_hooks(bus, inbox, desk, register, watching.paths, watching.roots, clock, WATCHER)
-        sessions = BrowserSessions(tokens_of(config.auth), clock, lambda: secrets.token_urlsafe(32))
-        live = Live(bus, Samples(bus, streams, desk.counts, numbers.backends, clock), streams)
-        closing.callback(live.stop)
-        live.start()
-        body_max, data_max = config.server.body_max_bytes, config.bus.data_max_bytes
+        register, board = Register(held, Names(watched.naming)), Board(tasks, UlidFactory(clock))
+        ground = Ground(log, bus, streams, watched, shared, desk, register, board, numbers.backends)
+        joined, sessions = await closing.enter_async_context(tools_and_people(config, clock, ground))
         window = config.context.session_window
         others = [
             *model_endpoints(pool, recording, streams, clock, UlidFactory(clock), shared.pictures, window),
             *lock_endpoints(desk, register, streams),
-            *task_endpoints(Board(tasks, UlidFactory(clock)), streams),
-            *hook_endpoints(hooks, body_max),
-            *context_endpoints(watched.graphs, *shared, data_max),
-            *dashboard_endpoints(
-                bus,
-                live,
-                Clients(bus, bus.subscriptions.behind),
-                sessions,
-                StaticFiles(load_files()),
-                data_max,
-            ),
+            *task_endpoints(board, streams),
+            *context_endpoints(watched.graphs, *shared, config.bus.data_max_bytes),
+            *joined,
         ]
-        beside = Beside(shared.pictures)
-        listed = endpoints(bus, streams, health, watching, others, body_max, data_max, beside)
+        beside, sizes = Beside(shared.pictures), (config.server.body_max_bytes, config.bus.data_max_bytes)
+        listed = endpoints(bus, streams, health, watching, others, *sizes, beside)
         access = build_access(config.auth, peers_allowed, sessions.by_cookie)
-        sockets = websockets(bus, streams, access, data_max, desk, beside)
+        sockets = websockets(bus, streams, access, config.bus.data_max_bytes, desk, beside)
         app = build_front(listed, sockets, access, desk, config.server.allowed_hosts)
         yield Gateway(app, bus, streams, watching, health)

@@ -43,7 +43,7 @@ class TaskLease:
     ) -> None:
         self._over.set()
 
-    def end(self, verb: str, **fields: Any) -> str | None:
+    def end(self, verb: str, fields: Mapping[str, Any]) -> str | None:
         """End the hold, unless it has been: by the command itself, or because it was lost. Returns what is wrong."""
         self._over.set()
         try:

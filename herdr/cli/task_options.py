@@ -99,7 +99,7 @@ def add_work(parts: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 def _token(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**63):
         raise argparse.ArgumentTypeError(
-            f"{text[:80]!r} is no token: it is the whole number that came with the claim"
+            f"{text[:80]!r} is no token: that is the number that came with the claim"
         )
     return int(text)
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -95,10 +96,8 @@ class Worker:
                 return found
 
     def _ask(self) -> dict[str, Any] | None:
-        # A third of the lease: it runs from the claim, of which we may hear only when the wait is over
-        wait_s = min(POLL_S, float(self._body["ttl_s"]) / 3)
-        gateway = self._to(TIMEOUT_S + wait_s)
-        found = gateway.call("POST", "/v1/tasks/claim", {**self._body, "wait_s": wait_s})
+        gateway = self._to(TIMEOUT_S + POLL_S)
+        found = gateway.call("POST", "/v1/tasks/claim", {**self._body, "wait_s": POLL_S})
         return None if found is None else gateway.object(found)
 
     def _work_on(self, view: Mapping[str, Any]) -> tuple[int, bool]:
@@ -107,10 +106,8 @@ class Worker:
         ours |= {TITLE_VARIABLE: str(view.get("title")), OWNER_VARIABLE: str(view.get("holder"))}
         with TaskLease(self._to, view, float(self._body["ttl_s"]), self._clock, self._say) as lease:
             code, stopped = run_fed(self._command, {**os.environ, **ours}, json.dumps(view).encode())
-            if code:
-                problem = lease.end("release", reason=f"exit code {code}")
-            else:
-                problem = lease.end("finish")
+            given_back = {"reason": f"exit code {code}"}
+            problem = lease.end("release", given_back) if code else lease.end("finish", {})
         self._report(task, code, problem)
         return code, stopped
 
@@ -121,3 +118,4 @@ class Worker:
             self._say(f"task {task}: exit code {code}, and {problem}")
         else:
             print_line(f"{task}: exit code {code}")
+        sys.stdout.flush()  # before the next command writes there

@@ -1,6 +1,7 @@
 """Pure: the parts that the clients' recipes share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from herdr.connect.edits import Edit
@@ -8,9 +9,7 @@ from herdr.connect.edits import Edit
 SERVER = "herdr"
 """What the MCP server and the model provider are called in the clients."""
 TOKEN_ENV = "HERDR_GATEWAY_TOKEN"
-HOOK_S = (
-    10  # that a hook may take; it takes some milliseconds, and a gateway that hangs must not hang the tool
-)
+HOOK_S = 10  # a hook takes some milliseconds, and a gateway that hangs must not hang the tool
 CURL_S = 5
 
 
@@ -24,6 +23,8 @@ class File(NamedTuple):
     """Instead of edits: all that is in the file, which is ours alone."""
     others: tuple[str, ...] = ()
     """Other names of the file; the first one that exists is taken."""
+    home: str = ""
+    """The variable that names the user's folder for it, in place of the path's first folder."""
 
     @property
     def is_toml(self) -> bool:
@@ -40,8 +41,6 @@ class Wish(NamedTuple):
     """Whether the gateway asks for one; it is never written, only the name of its variable."""
     model: bool = False
     """Whether the client should ask the gateway's models."""
-    user: bool = False
-    """For all of the user's projects, not for one."""
 
 
 class Recipe(NamedTuple):
@@ -49,10 +48,17 @@ class Recipe(NamedTuple):
 
     client: str
     title: str
-    files: Mapping[str, Any]
-    """`project`, `user` or both → a function of the wish that returns the files."""
-    note: str = ""
+    files: Mapping[str, Callable[[Wish], list[File]]]
+    """By scope: `project`, `user` or both."""
+    note: str
     """What is left for the user to do."""
+    model: str = ""
+    """What is left to do for its model; nothing: its models cannot be the gateway's."""
+
+
+def address(wish: Wish, client: str) -> str:
+    """Return where a client's hooks go, which tells ours from others."""
+    return f"{wish.url}/hooks/{client}"
 
 
 def curl(wish: Wish, client: str) -> str:
@@ -63,22 +69,24 @@ def curl(wish: Wish, client: str) -> str:
     header = f' -H "Authorization: Bearer ${TOKEN_ENV}"' if wish.token else ""
     return (
         f"curl -sf --max-time {CURL_S} -H 'Content-Type: application/json'{header} --data-binary @- "
-        f"{wish.url}/hooks/{client} || true"
+        f"{shlex.quote(address(wish, client))} || true"
     )
 
 
-def mark(client: str) -> str:
-    """Return what a hook of ours has in it, whatever the gateway's address."""
-    return f"/hooks/{client}"
+def hook(wish: Wish, client: str, event: str, handler: Mapping[str, Any]) -> Edit:
+    """Return the edit that adds a handler, or a group of handlers, to an event's list."""
+    return Edit("hook", ("hooks", event), dict(handler), address(wish, client))
 
 
-def command_hooks(
-    client: str, wish: Wish, events: Sequence[tuple[str, str | None]], *, timeout: float = HOOK_S
+def grouped(
+    wish: Wish, client: str, events: Sequence[tuple[str, str | None]], handler: Mapping[str, Any]
 ) -> Iterator[Edit]:
-    """Yield the edits for hooks that run a command, in Claude Code's form; events with their matchers."""
-    handler = {"type": "command", "command": curl(wish, client), "timeout": timeout}
+    """Yield the edits for a handler in Claude Code's form: a group an event, with the event's matcher."""
     for event, matcher in events:
-        group: dict[str, Any] = {"hooks": [handler]}
-        if matcher is not None:
-            group = {"matcher": matcher, **group}
-        yield Edit("append", ("hooks", event), group, mark(client))
+        group: dict[str, Any] = {"hooks": [dict(handler)]}
+        yield hook(wish, client, event, group if matcher is None else {"matcher": matcher, **group})
+
+
+def command(wish: Wish, client: str, timeout: float = HOOK_S) -> dict[str, Any]:
+    """Return a handler that runs curl."""
+    return {"type": "command", "command": curl(wish, client), "timeout": timeout}

@@ -234,9 +234,9 @@ class Run:
 
     def _over_mcp(self) -> None:
         self._run(f"Find it. {self._client.find}")
-        tools = sorted({t["function"]["name"] for body in self._seen for t in body.get("tools") or ()})
-        ours = [name for name in tools if name.startswith(self._client.mcp)]
-        self.note("its MCP connection lists our tools", len(ours) == 12, ours or tools)
+        # As tools, or by name where it loads their descriptions later
+        ours = sorted(set(re.findall(rf"\b{self._client.mcp}[a-z_]+", json.dumps(self._seen))))
+        self.note("its MCP connection lists our tools", len(ours) == 12, ours)
         said = self._heard()
         self.note("and calls one of them", f"{FILE}" in said and "total" in said, said)
 

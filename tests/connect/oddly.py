@@ -63,6 +63,8 @@ def written(draw: st.DrawFn, value: Any) -> str:
     def text(node: Any) -> str:
         if isinstance(node, dict):
             members = [f"{json.dumps(k)}{draw(gap)}:{draw(gap)}{text(v)}" for k, v in node.items()]
+            if "theme" in node and draw(st.booleans()):  # the last one counts
+                members.insert(0, f'"theme"{draw(gap)}:{draw(gap)}"no more"')
             return "{" + listed(members) + "}"
         if isinstance(node, list):
             return "[" + listed([text(item) for item in node]) + "]"

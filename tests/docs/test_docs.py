@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, get_args
 from unittest.mock import MagicMock
 
 import pytest
@@ -24,12 +24,15 @@ from herdr.cli.main import GROUPS
 from herdr.config import load
 from herdr.pool.failures import STATUSES
 from herdr.sharing.folding import DELETED, RECORDED
+from herdr.tasks.events import PREFIX
+from herdr.tasks.task import What
 from herdr.web import asgi
 from herdr.web.context_routes import context_endpoints
 from herdr.web.lock_routes import lock_endpoints
 from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
 from herdr.web.surface import Endpoint
+from herdr.web.task_routes import task_endpoints
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs/reference"
@@ -48,6 +51,7 @@ CODE_AT = {  # where a call that raises, or makes, an error has the code among i
     **dict.fromkeys(
         ("HerdrError", "InvalidInput", "NotFound", "LogUnavailable", "StartupError", "TooMany"), 1
     ),
+    **{"TaskConflict": 1, "TooManyTasks": 1, "NotHolder": 3},
     **{"ModelError": 0, "Refused": 0, "_told_as": 0, "invalid": 1, "refuse": 1, "__init__": 1},
 }
 PROTOCOLS = "herdr/pool/protocols/"  # what is wrong in a model's request is always `invalid_request`
@@ -64,6 +68,7 @@ MAKES_EVENT = {
     ),
 }
 FROM_THE_INDEXER = {"context.changed", "context.indexed"}  # their names are put together
+OF_TASKS = {PREFIX + what for what in get_args(What)}
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -137,7 +142,7 @@ def event_types_in_the_code() -> set[str]:
 def all_endpoints() -> list[Endpoint]:
     others = [
         endpoint
-        for build in (model_endpoints, lock_endpoints, context_endpoints)
+        for build in (model_endpoints, lock_endpoints, task_endpoints, context_endpoints)
         for endpoint in build(*(MagicMock() for _ in inspect.signature(build).parameters))
     ]
     parts = inspect.signature(endpoints).parameters
@@ -222,7 +227,7 @@ def test_every_metric_is_in_the_reference(gateway: GatewayProcess) -> None:
 
 def test_every_event_type_is_in_the_reference() -> None:
     shown = set(re.findall(r"`([a-z]+(?:\.[a-z_]+)+)`", (REFERENCE / "events.md").read_text()))
-    there = event_types_in_the_code() | FROM_THE_INDEXER | {RECORDED, DELETED}
+    there = event_types_in_the_code() | FROM_THE_INDEXER | OF_TASKS | {RECORDED, DELETED}
     assert {"herdr.gap", "herdr.bye", "herdr.corrupt", "conflict.detected", "file.changed"} <= there
     assert not there - shown
     assert not {name for name in shown if name.startswith("herdr.")} - there

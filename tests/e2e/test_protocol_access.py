@@ -26,6 +26,7 @@ TOKENS = {
     "asker": ["models"],
     "locker": ["locks"],
     "sharer": ["context"],
+    "tasker": ["tasks"],
 }
 SECRETS = {name: f"hrd_{name}_0123456789abcdef" for name in TOKENS}
 
@@ -53,6 +54,27 @@ SURFACE: dict[tuple[str, str], str | None] = {
     ("GET", "/v1/waits"): "locks",
     ("DELETE", "/v1/waits"): "locks",
     ("DELETE", "/v1/waits/{wait}"): "locks",
+    ("POST", "/v1/tasks"): "tasks",
+    ("GET", "/v1/tasks"): "tasks",
+    ("POST", "/v1/tasks/claim"): "tasks",
+    ("GET", "/v1/tasks/{task}"): "tasks",
+    **{
+        ("POST", f"/v1/tasks/{{task}}/{verb}"): "tasks"
+        for verb in (
+            *(
+                "claim",
+                "renew",
+                "hand-over",
+                "ask",
+                "answer",
+                "release",
+                "finish",
+                "fail",
+                "reject",
+                "cancel",
+            ),
+        )
+    },
     ("POST", "/v1/chat"): "models",
     ("GET", "/v1/pool"): "models",
     ("GET", "/v1/calls"): "models",
@@ -89,7 +111,7 @@ OTHERS = {  # their errors have their protocols' forms, see tests/web/test_model
     ("GET", "/v1/models"),
 }
 NAMES = {
-    **dict.fromkeys(("name", "lock", "wait", "workspace", "session", "path"), "mine"),
+    **dict.fromkeys(("name", "lock", "wait", "workspace", "session", "path", "task"), "mine"),
     **{"seq": 1, "sha256": "0" * 64},
 }
 HOLDER = {
@@ -99,6 +121,7 @@ HOLDER = {
     "routes": "router",
     "locks": "locker",
     "context": "sharer",
+    "tasks": "tasker",
     "admin": "boss",
 }
 

@@ -5,6 +5,7 @@ The SDK's tests read the same files, so the two cannot drift apart unseen.
 
 import json
 from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -16,12 +17,16 @@ from herdr.bus.follow import Gap
 from herdr.bus.page import Item, Page, arrange, page_end
 from herdr.errors import InvalidInput
 from herdr.event import Envelope, Event, Receipt, restore_event
+from herdr.tasks.fold import after, begin
+from herdr.tasks.task import New, Step
+from herdr.tasks.views import task_view
 from herdr.web.drafts import parse_body
 from herdr.web.frames import Follow, parse_frame
 from herdr.web.lock_routes import lock_endpoints
 from herdr.web.problems import Problem
 from herdr.web.query import parse_fields
 from herdr.web.sse import event_json, gap_block, keep_alive, page_block, start_block, synthetic_block
+from herdr.web.task_routes import task_endpoints
 
 EXAMPLES = Path(__file__).parent.parent.parent / "spec" / "examples"
 DATA_MAX = 1024 * 1024
@@ -62,7 +67,7 @@ def stored(envelope: dict[str, Any]) -> Event:
 
 
 def _us(envelope: dict[str, Any]) -> int:
-    return int(msgspec.convert(envelope["accepted"], type=datetime).timestamp() * 1_000_000)
+    return round(msgspec.convert(envelope["accepted"], type=datetime).timestamp() * 1_000_000)
 
 
 def whole(name: str) -> list[Any]:
@@ -114,6 +119,45 @@ def test_locks_are_asked_for_and_shown_as_described(kind: str) -> None:
         again = msgspec.json.decode(msgspec.json.encode(taken))
         assert {field: again[field] for field in value} == value
         assert kind == "requests" or set(again) == set(value)
+
+
+@pytest.mark.parametrize("kind", ["requests", "answers"])
+def test_tasks_are_told_of_and_shown_as_described(kind: str) -> None:
+    listed = task_endpoints(MagicMock(), MagicMock())
+    types = {f"{e.method} {e.path}": e.request if kind == "requests" else e.response for e in listed}
+    shown = examples("tasks")[kind]
+    assert set(shown) == {name for name, type_ in types.items() if type_ is not None}
+    for name, value in shown.items():
+        taken = msgspec.json.decode(json.dumps(value).encode(), type=types[name])
+        again = msgspec.json.decode(msgspec.json.encode(taken))
+        assert {field: again[field] for field in value} == value
+        assert kind == "requests" or set(again) == set(value)
+
+
+def test_a_task_looks_as_shown() -> None:
+    """What the fold makes of the steps is what stands beside them."""
+    for shown in examples("tasks")["answers"].values():
+        if isinstance(steps := shown.get("steps"), list):
+            assert steps[-1]["state"] == shown["state"] and steps[-1]["role"] == shown["role"]
+            whole = [
+                msgspec.convert({**step, "what": step["type"][8:], "at_us": _at(step)}, Step)
+                for step in steps
+            ]
+            text = [
+                next((step[n] for n in ("question", "answer", "reason") if n in step), None) for step in steps
+            ]
+            whole = [msgspec.structs.replace(step, text=said) for step, said in zip(whole, text, strict=True)]
+            new = New(**{n: shown[n] for n in NEW}, role=whole[0].role, by=whole[0].by, note=whole[0].note)
+            task = reduce(after, whole[1:], begin(new, whole[0]))
+            expires = None if shown["expires"] is None else _us({"accepted": shown["expires"]})
+            assert json.loads(msgspec.json.encode(task_view(task, expires))) == shown
+
+
+NEW = ("task", "title", "description", "workspace", "session")
+
+
+def _at(step: dict[str, Any]) -> int:
+    return _us({"accepted": step["time"]})
 
 
 def test_frames_about_locks_say_what_http_says() -> None:

@@ -1,9 +1,13 @@
-"""Pure: Codex. Its configuration is the user's, not the project's; its hooks wait for the user's trust."""
+"""Pure: Codex. Its configuration is the user's, not the project's; its hooks wait for the user's trust.
+
+A profile is a file beside the configuration: 0.169 refuses the older `[profiles.NAME]`.
+"""
 
 from herdr.connect.edits import Edit
-from herdr.connect.recipe import SERVER, TOKEN_ENV, File, Recipe, Wish, command_hooks
+from herdr.connect.recipe import SERVER, TOKEN_ENV, File, Recipe, Wish, command, grouped
 
 CLIENT = "codex"
+HOME = "CODEX_HOME"
 WRITES = "apply_patch|Edit|Write"
 EVENTS = (
     *(("SessionStart", None), ("UserPromptSubmit", None), ("PreToolUse", WRITES), ("PostToolUse", WRITES)),
@@ -11,28 +15,35 @@ EVENTS = (
 )
 
 
-def _block(wish: Wish) -> str:
+def _server(wish: Wish) -> str:
     lines = [f"[mcp_servers.{SERVER}]", f'url = "{wish.url}/mcp"']
     if wish.token:
         lines.append(f'bearer_token_env_var = "{TOKEN_ENV}"')
-    if wish.model:
-        lines += ["", f"[model_providers.{SERVER}]", 'name = "Herdr"', f'base_url = "{wish.url}/v1"']
-        lines += [f'env_key = "{TOKEN_ENV}"'] if wish.token else []
-        lines += ['wire_api = "responses"', "", f"[profiles.{SERVER}]", f'model_provider = "{SERVER}"']
-        lines += ['model = "local"']
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
+
+
+def _profile(wish: Wish) -> str:
+    lines = ["# Written by `herdr connect codex --model`; `--undo` removes it.", 'model = "local"']
+    lines += [f'model_provider = "{SERVER}"', "", f"[model_providers.{SERVER}]", 'name = "Herdr"']
+    lines += [f'base_url = "{wish.url}/v1"', *([f'env_key = "{TOKEN_ENV}"'] if wish.token else ())]
+    return "\n".join([*lines, 'wire_api = "responses"']) + "\n"
 
 
 def _user(wish: Wish) -> list[File]:
-    return [
-        File(".codex/config.toml", (Edit("block", value=_block(wish)),)),
-        File(".codex/hooks.json", tuple(command_hooks(CLIENT, wish, EVENTS))),
+    hooks = tuple(grouped(wish, CLIENT, EVENTS, command(wish, CLIENT)))
+    files = [
+        File(".codex/config.toml", (Edit("tables", ("mcp_servers", SERVER), _server(wish)),), home=HOME),
+        File(".codex/hooks.json", hooks, home=HOME),
     ]
+    if wish.model:
+        files.append(File(f".codex/{SERVER}.config.toml", whole=_profile(wish), home=HOME))
+    return files
 
 
 RECIPE = Recipe(
     CLIENT,
     "Codex",
     {"user": _user},
-    "start Codex and let it trust the new hooks (/hooks); with --model, `codex --profile herdr` asks the gateway",
+    "start Codex and trust the new hooks when it asks (or with /hooks); it skips them until then",
+    f"`codex --profile {SERVER}` asks the gateway's models",
 )

@@ -1,9 +1,9 @@
-"""Pure: Cursor."""
+"""Pure: Cursor. Its hooks get no time limit: sources disagree whether it counts in seconds; curl has one."""
 
 from typing import Any
 
 from herdr.connect.edits import Edit
-from herdr.connect.recipe import HOOK_S, SERVER, TOKEN_ENV, File, Recipe, Wish, curl, mark
+from herdr.connect.recipe import SERVER, TOKEN_ENV, File, Recipe, Wish, curl, hook
 
 CLIENT = "cursor"
 WRITES = "Write|Edit|MultiEdit|StrReplace|Delete"
@@ -18,21 +18,16 @@ def _files(wish: Wish) -> list[File]:
     server: dict[str, Any] = {"url": f"{wish.url}/mcp"}
     if wish.token:
         server["headers"] = {"Authorization": f"Bearer ${{env:{TOKEN_ENV}}}"}
-    edits = [Edit("put", ("version",), 1)]
+    edits = [Edit("missing", ("version",), 1)]
     for event, matcher in EVENTS:
-        hook: dict[str, Any] = {"command": curl(wish, CLIENT), "timeout": HOOK_S}
-        if matcher is not None:
-            hook["matcher"] = matcher
-        edits.append(Edit("append", ("hooks", event), hook, mark(CLIENT)))
+        handler = {"command": curl(wish, CLIENT), **({} if matcher is None else {"matcher": matcher})}
+        edits.append(hook(wish, CLIENT, event, handler))
     return [
-        File(".cursor/mcp.json", (Edit("put", ("mcpServers", SERVER), server),)),
+        File(".cursor/mcp.json", (Edit("server", ("mcpServers", SERVER), server),)),
         File(".cursor/hooks.json", tuple(edits)),
     ]
 
 
 RECIPE = Recipe(
-    CLIENT,
-    "Cursor",
-    {"project": _files, "user": _files},
-    "switch the MCP server `herdr` on in Cursor's settings; Cursor takes no model endpoint on this machine",
+    CLIENT, "Cursor", {"project": _files, "user": _files}, "switch `herdr` on in Cursor's MCP settings"
 )

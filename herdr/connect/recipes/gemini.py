@@ -3,7 +3,7 @@
 from typing import Any
 
 from herdr.connect.edits import Edit
-from herdr.connect.recipe import HOOK_S, SERVER, TOKEN_ENV, File, Recipe, Wish, command_hooks
+from herdr.connect.recipe import HOOK_S, SERVER, TOKEN_ENV, File, Recipe, Wish, command, grouped
 
 CLIENT = "gemini"
 WRITES = "write_file|replace|edit"
@@ -17,8 +17,13 @@ def _files(wish: Wish) -> list[File]:
     server: dict[str, Any] = {"httpUrl": f"{wish.url}/mcp"}
     if wish.token:
         server["headers"] = {"Authorization": f"Bearer ${{{TOKEN_ENV}}}"}
-    hooks = command_hooks(CLIENT, wish, EVENTS, timeout=HOOK_S * 1000)
-    return [File(".gemini/settings.json", (Edit("put", ("mcpServers", SERVER), server), *hooks))]
+    hooks = grouped(wish, CLIENT, EVENTS, command(wish, CLIENT, HOOK_S * 1000))
+    return [File(".gemini/settings.json", (Edit("server", ("mcpServers", SERVER), server), *hooks))]
 
 
-RECIPE = Recipe(CLIENT, "Gemini CLI", {"project": _files, "user": _files}, "start a new session")
+RECIPE = Recipe(
+    CLIENT,
+    "Gemini CLI",
+    {"project": _files, "user": _files},
+    "start a new session; a folder that it does not trust yet has no hooks",
+)

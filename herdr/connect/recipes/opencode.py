@@ -7,9 +7,14 @@ from herdr.connect.edits import Edit
 from herdr.connect.recipe import CURL_S, SERVER, TOKEN_ENV, File, Recipe, Wish
 
 CLIENT = "opencode"
+HOME = "XDG_CONFIG_HOME"
+SCHEMA = "https://opencode.ai/config.json"
+"""What it writes into a file without one itself; so the file stays as we have left it."""
 _PLUGIN = """\
 // Written by `herdr connect opencode`; `herdr connect opencode --undo` removes it.
 const GATEWAY = %(url)s;
+const WRITES = ["edit", "write", "multiedit", "patch", "apply_patch"];
+const EVENTS = ["session.created", "session.idle", "session.error", "session.compacted", "session.deleted"];
 
 export const Herdr = async ({ directory }) => {
   const told = new Map();
@@ -33,6 +38,7 @@ export const Herdr = async ({ directory }) => {
     },
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input;
+      if (!WRITES.includes(tool)) return;
       const answer = await tell("tool.execute.before", sessionID, { tool, call: callID, args: output.args });
       if (answer.deny) throw new Error(answer.deny);
     },
@@ -45,8 +51,8 @@ export const Herdr = async ({ directory }) => {
     },
     event: async ({ event }) => {
       const session = event.properties?.sessionID ?? event.properties?.info?.id;
-      const known = ["session.created", "session.idle", "session.error", "session.compacted", "session.deleted"];
-      if (session && known.includes(event.type)) await tell(event.type, session);
+      if (session && EVENTS.includes(event.type)) await tell(event.type, session);
+      if (event.type === "session.deleted") told.delete(session);
     },
   };
 };
@@ -57,7 +63,7 @@ def _edits(wish: Wish) -> tuple[Edit, ...]:
     server: dict[str, Any] = {"type": "remote", "url": f"{wish.url}/mcp", "enabled": True}
     if wish.token:
         server["headers"] = {"Authorization": f"Bearer {{env:{TOKEN_ENV}}}"}
-    edits = [Edit("put", ("mcp", SERVER), server)]
+    edits = [Edit("missing", ("$schema",), SCHEMA), Edit("server", ("mcp", SERVER), server)]
     if wish.model:
         provider = {
             "npm": "@ai-sdk/openai-compatible",
@@ -86,9 +92,15 @@ def _project(wish: Wish) -> list[File]:
 def _user(wish: Wish) -> list[File]:
     at = ".config/opencode"
     return [
-        File(f"{at}/opencode.json", _edits(wish), others=(f"{at}/opencode.jsonc",)),
-        File(f"{at}/plugins/herdr.js", whole=_plugin(wish)),
+        File(f"{at}/opencode.json", _edits(wish), others=(f"{at}/opencode.jsonc",), home=HOME),
+        File(f"{at}/plugins/herdr.js", whole=_plugin(wish), home=HOME),
     ]
 
 
-RECIPE = Recipe(CLIENT, "opencode", {"project": _project, "user": _user}, "start a new session")
+RECIPE = Recipe(
+    CLIENT,
+    "opencode",
+    {"project": _project, "user": _user},
+    "start a new session",
+    f"its model is {SERVER}/local from its next session on",
+)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from herdr.connect.edits import Edit, shown
-from herdr.connect.recipe import HOOK_S, SERVER, TOKEN_ENV, File, Recipe, Wish, curl
+from herdr.connect.edits import Edit
+from herdr.connect.recipe import SERVER, TOKEN_ENV, File, Recipe, Wish, command, hook
 
 CLIENT = "vscode"
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop")
@@ -13,10 +13,10 @@ def _project(wish: Wish) -> list[File]:
     server: dict[str, Any] = {"type": "http", "url": f"{wish.url}/mcp"}
     if wish.token:
         server["headers"] = {"Authorization": f"Bearer ${{env:{TOKEN_ENV}}}"}
-    handler = {"type": "command", "command": curl(wish, CLIENT), "timeout": HOOK_S}
+    hooks = tuple(hook(wish, CLIENT, event, command(wish, CLIENT)) for event in EVENTS)
     return [
-        File(".vscode/mcp.json", (Edit("put", ("servers", SERVER), server),)),
-        File(".github/hooks/herdr.json", whole=shown({"hooks": {event: [handler] for event in EVENTS}})),
+        File(".vscode/mcp.json", (Edit("server", ("servers", SERVER), server),)),
+        File(".github/hooks/herdr.json", hooks),
     ]
 
 

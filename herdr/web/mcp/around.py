@@ -1,5 +1,6 @@
 """What the tools need of the rest of the gateway, and what they share among themselves."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ from herdr.bus.bus import Bus
 from herdr.bus.inbox import Inbox
 from herdr.errors import FieldError
 from herdr.hooks.places import Places
+from herdr.web.asgi import Message
 from herdr.web.bodies import wrong
 from herdr.web.context_desk import Artifacts, Graphs, Pictures, Sessions
 from herdr.web.lock_desk import Desk, Register
@@ -121,6 +123,12 @@ class Workspaces:
                 for name, path in self._paths().items()
             }
         )
+
+
+async def stays() -> Message:
+    """Stand for a client that does not leave, where somebody else watches it."""
+    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    return await never
 
 
 def without_nothing(value: Any) -> Any:

@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
-from mcp.types import CallToolRequestParams, PaginatedRequestParams
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
 
 from herdr.bus.inbox import Inbox
 from herdr.errors import HerdrError
@@ -13,13 +15,16 @@ from herdr.hooks.words import news
 from herdr.web.auth import Caller
 from herdr.web.mcp.agents import Agents, Who
 from herdr.web.mcp.around import Tool
-from herdr.web.mcp.bus_tools import lines_of
+from herdr.web.mcp.bus_tools import bodies_of
 from herdr.web.mcp.freed import Freed
 from herdr.web.mcp.schemas import read_arguments, schema_of
 from herdr.web.mcp.words import DESCRIPTIONS
 
 CALLER = "herdr.caller"
 """Under which the endpoint puts the caller into the scope."""
+
+COMPLETE: Mapping[str, str] = MappingProxyType({"resultType": "complete"})
+"""What the newer era wants of every result; of the older one the SDK takes it out."""
 
 NEWS_MAX = 10  # events that one answer may bring; more come with the next
 LINE_MAX = 500  # characters of one of them
@@ -41,7 +46,7 @@ class Asking:
 
     async def list(self, ctx: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         """Return what there is."""
-        return {"tools": self._listed}
+        return {**COMPLETE, "tools": self._listed}
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """Return what a tool takes."""
@@ -50,18 +55,17 @@ class Asking:
     async def call(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
         """Call a tool. What goes wrong is an answer, too, which says what to do."""
         caller = caller_of(ctx)
-        given = dict(params.arguments or {})
+        tool = self._tools.get(params.name)
+        if tool is None:
+            names = ", ".join(self._tools)
+            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:64]!r}; there are {names}")
         who: Who | None = None
         try:
-            tool = self._tools.get(params.name)
-            if tool is None:
-                names = ", ".join(self._tools)
-                raise HerdrError(f"there is no tool {params.name[:64]!r}; there are {names}", "unknown_tool")
             check_scope(caller, tool.scope)
-            asked = read_arguments(tool.arguments, given, tool.words)
+            asked = read_arguments(tool.arguments, params.arguments or {}, tool.words)
             who = self._agents.find(getattr(asked, "agent", None), caller)
             said = await tool.run(who, asked)
-            answer = {"content": [_text(said.text)], "structuredContent": said.data}
+            answer = {**COMPLETE, "content": [_text(said.text)], "structuredContent": said.data}
         except HerdrError as error:
             answer = _refused(error)
         except Exception:  # noqa: BLE001 - the border: a client gets no traceback, and the log has it
@@ -78,8 +82,8 @@ class Asking:
         except HerdrError as error:  # the answer is worth more than what waits, which goes on waiting
             _log.warning("what waits for %s could not be taken: %s", who.name, error.detail)
             return answer
-        bodies = [*self._freed.take(who.name), *lines_of(waiting.events)]
-        lines = [_clean(line) for line in news(bodies, waiting.more)]
+        told = [*self._freed.take(who.name), *news(bodies_of(waiting.events), waiting.more)]
+        lines = [_clean(line) for line in told]
         if waiting.lost:
             lines.append(f"{waiting.lost} older events were too many to be kept; the tool `events` has them.")
         if lines:
@@ -120,7 +124,7 @@ def _text(text: str) -> dict[str, str]:
 
 
 def _refused(error: HerdrError) -> dict[str, Any]:
-    return {"content": [_text(f"{error.code}: {error.detail}")], "isError": True}
+    return {**COMPLETE, "content": [_text(f"{error.code}: {error.detail}")], "isError": True}
 
 
 def _clean(line: str) -> str:

@@ -1,6 +1,5 @@
 """The tools `register`, `publish` and `events`."""
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,15 +101,12 @@ class BusTools:
         head = self._bus.head
         start = after if after is not None else str(max(self._bus.log.first - 1, head - LOOKED_BACK, 0))
         follower = await self._bus.subscriptions.open(selection, start)
-        found: deque[Event] = deque(maxlen=limit)
-        while min(follower.positions) < head:
-            room = limit - len(found) if after is not None else PAGE_MAX
-            _gap, page = await follower.read(room)
+        found: list[Event] = []
+        while min(follower.positions) < head and (after is None or len(found) < limit):
+            _gap, page = await follower.read(PAGE_MAX if after is None else limit - len(found))
             found.extend(item.event for item in page.items)
-            if after is not None and len(found) >= limit:
-                break
-        ordered = sorted(found, key=lambda event: event.seq)
-        return ordered, format_cursor(self._bus.epoch, follower.positions)
+            found = sorted(found, key=lambda event: event.seq)[-limit:]
+        return found, format_cursor(self._bus.epoch, follower.positions)
 
 
 def _only(value: str | None) -> tuple[str, ...]:
@@ -157,7 +153,7 @@ def _line(event: dict[str, Any]) -> str:
     return f"{said} {data[:TEXT_DATA_MAX]}{'…' if len(data) > TEXT_DATA_MAX else ''}".rstrip()
 
 
-def lines_of(events: Sequence[Event]) -> list[dict[str, Any]]:
+def bodies_of(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Return what was addressed to somebody, for `herdr.hooks.words.news`."""
     found = []
     for event in events:

@@ -11,14 +11,16 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from herdr.web.asgi import JSON, Message, Receive, Reply, Scope, header, read_body, respond
 from herdr.web.auth import SIGNED_IN, Caller
+from herdr.web.mcp.around import stays
 from herdr.web.mcp.asking import CALLER
 from herdr.web.mcp.notices import Notices
-from herdr.web.mcp.sessions import HEADER, NoticeStream, Sessions
+from herdr.web.mcp.sessions import HEADER, SSE, NoticeStream, Sessions
 from herdr.web.problems import Refused
 from herdr.web.streams import Streams
 from herdr.web.surface import Endpoint
 
 PATH = "/mcp"
+BODY_MAX = 4 * 1024 * 1024  # bytes, as the SDK has it; a model writes no more in one call
 TOO_LARGE = "save what is long as an artifact over HTTP, and name it"
 INVALID_REQUEST = -32600  # JSON-RPC 2.0, section 5.1
 CANCELLED = -32800  # "request cancelled", as the Language Server Protocol has it; JSON-RPC names none
@@ -52,14 +54,20 @@ class McpEndpoint:
         sessions: Sessions,
         notices: Notices,
         streams: Streams,
+        decoding_turn: Callable[[bytes], Awaitable[None]],
         body_max: int,
     ) -> None:
+        """`decoding_turn` waits for the turn to decode a body: a large one must not hold up a user's instruction.
+
+        `body_max`: bytes of a request.
+        """
         self._modern = modern
         self._legacy = legacy
         self._sessions = sessions
         self._notices = notices
         self._streams = streams
-        self._body_max = body_max
+        self._decoding_turn = decoding_turn
+        self._body_max = min(body_max, BODY_MAX)
         self._under_way: dict[tuple[str | None, bytes], asyncio.Task[None]] = {}
         """Calls of the older era that their client may cancel by another request."""
 
@@ -74,15 +82,18 @@ class McpEndpoint:
     async def post(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one message."""
         scope[CALLER] = caller
-        if _is_modern(scope):
-            await self._modern.handle_request(scope, receive, send)
-            return
         body = await read_body(scope, receive, self._body_max, TOO_LARGE)
+        await self._decoding_turn(body)
+        if _is_modern(scope):
+            # Spaces around a value are none of it (RFC 9110, section 5.5), but httptools leaves those at the end
+            scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+            await self._modern.handle_request(scope, _then(body, receive), send)
+            return
         session = header(scope, HEADER)
         if self._sessions.is_ended(session):
             await _refuse(send, 404, "this session has ended; begin a new one with initialize")
             return
-        await self._answer(_peeked(body), session, scope, _once(body), receive, send)
+        await self._answer(_peeked(body), session, scope, _then(body, stays), receive, send)
 
     async def _answer(
         self, peek: _Peek, session: str | None, scope: Scope, whole: Receive, receive: Receive, send: Reply
@@ -99,8 +110,10 @@ class McpEndpoint:
         if session is not None and peek.id:
             self._under_way[key] = answering
         leaving = asyncio.create_task(_left(receive))
+        is_there = False
         try:
             await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+            is_there = not leaving.done()
         finally:
             for task in (answering, leaving):
                 task.cancel()
@@ -109,7 +122,7 @@ class McpEndpoint:
                 del self._under_way[key]
         if not answering.cancelled():
             answering.result()
-        elif not leaving.done() and not send.started:
+        elif is_there and not send.started:
             error = {"code": CANCELLED, "message": "Request cancelled"}
             await respond(send, 200, _encode({"jsonrpc": "2.0", "id": peek.id, "error": error}))
 
@@ -124,6 +137,9 @@ class McpEndpoint:
         session = header(scope, HEADER)
         if self._sessions.is_ended(session):
             await _refuse(send, 404, "this session has ended; begin a new one with initialize")
+            return
+        if scope["method"] == "HEAD":
+            await send.whole(200, b"", [(name.encode(), value.encode()) for name, value in SSE.items()])
             return
         stream = NoticeStream(self._streams, send, scope, lambda uri: self._sessions.wants(session, uri))
         if not self._streams.enter(stream):
@@ -157,17 +173,14 @@ def _peeked(body: bytes) -> _Peek:
         return _Peek()  # the SDK says what is wrong with it
 
 
-def _once(body: bytes) -> Receive:
+def _then(body: bytes, receive: Receive) -> Receive:
+    """Give a body that was read already, and then what follows."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receive() -> Message:
-        if messages:
-            return messages.pop()
-        return (
-            await asyncio.get_running_loop().create_future()
-        )  # whether the client leaves is watched elsewhere
+    async def whole() -> Message:
+        return messages.pop() if messages else await receive()
 
-    return receive
+    return whole
 
 
 def _with_header(send: Reply, named: tuple[bytes, bytes]) -> Callable[[Message], Awaitable[None]]:

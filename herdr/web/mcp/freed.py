@@ -35,7 +35,7 @@ class Freed:
     def __init__(self) -> None:
         self._refused: OrderedDict[str, dict[str, str]] = OrderedDict()
         """By lock: who wants it, and the path."""
-        self._news: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
+        self._news: OrderedDict[str, deque[str]] = OrderedDict()
 
     def refused(self, name: str, conflicts: Iterable[Mapping[str, Any]]) -> None:
         """Note that a name was refused what these locks hold."""
@@ -55,13 +55,14 @@ class Freed:
             if event.type in ENDINGS:
                 ended = _decode(event.body).data
                 for name, path in self._refused.pop(ended.lock, {}).items():
-                    self._tell(name, {"type": event.type, "subject": path, "data": {"by": ended.owner}})
+                    how = "has released it" if event.type == ENDINGS[0] else "held it for too long"
+                    self._tell(name, f"{path}, which you were refused, is free again: {ended.owner} {how}.")
 
-    def _tell(self, name: str, news: dict[str, Any]) -> None:
+    def _tell(self, name: str, news: str) -> None:
         self._news.setdefault(name, deque(maxlen=NEWS_MAX)).append(news)
         if len(self._news) > LOCKS_MAX:
             self._news.popitem(last=False)
 
-    def take(self, name: str) -> list[dict[str, Any]]:
-        """Return what has ended, once."""
+    def take(self, name: str) -> list[str]:
+        """Return what has ended in words, once."""
         return list(self._news.pop(name, ()))

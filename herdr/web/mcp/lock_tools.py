@@ -1,6 +1,5 @@
 """The tools `lock`, `unlock` and `check_paths`."""
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
@@ -10,12 +9,11 @@ from herdr.errors import FieldError, HerdrError
 from herdr.locks.lock import Wanted
 from herdr.locks.refusals import Locked
 from herdr.locks.views import Taken
-from herdr.web.asgi import Message
 from herdr.web.bodies import wrong
 from herdr.web.lock_desk import Desk, Register
 from herdr.web.mcp import arguments, words
 from herdr.web.mcp.agents import Who
-from herdr.web.mcp.around import Said, Tool, Workspaces, without_nothing
+from herdr.web.mcp.around import Said, Tool, Workspaces, stays, without_nothing
 from herdr.web.mcp.freed import Freed
 from herdr.web.standing import stand_in_line
 from herdr.web.streams import Streams
@@ -27,13 +25,9 @@ T = TypeVar("T")
 
 async def until_stop(asking: Coroutine[Any, Any, T], streams: Streams, give_back: Callable[[T], None]) -> T:
     """Wait for something until the gateway stops; whoever is cancelled gives back what came in that moment."""
-    return await stand_in_line(asking, _stays, streams, give_back)
-
-
-async def _stays() -> Message:
-    """Stand for a client that does not leave: who watches it cancels the call."""
-    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-    return await never
+    return await stand_in_line(
+        asking, stays, streams, give_back
+    )  # whoever watches the client cancels the call
 
 
 class LockTools:

@@ -17,13 +17,13 @@ from herdr.errors import HerdrError, NotFound
 from herdr.web.context_desk import Pictures, Sessions
 from herdr.web.lock_desk import Register
 from herdr.web.mcp.around import Workspaces
-from herdr.web.mcp.asking import Context, caller_of, check_scope
+from herdr.web.mcp.asking import COMPLETE, Context, caller_of, check_scope
 from herdr.web.task_desk import Board
 
 SCHEME = "herdr://"
 LOCKS, TASKS, SESSIONS = f"{SCHEME}locks", f"{SCHEME}tasks", f"{SCHEME}sessions"
 MAP_TOKENS = 2048  # of the map; the tool takes a budget
-LISTED_MAX = 100  # sessions, tasks
+LISTED_MAX = 100  # of each kind; the API has all
 OPEN = ("submitted", "working", "input_required")
 
 JSON, TEXT = "application/json", "text/plain"
@@ -87,11 +87,12 @@ class Resources:
             }
             for name in self._workspaces.names()
         ]
-        return {"resources": [*fixed, *maps]}
+        return {**COMPLETE, "resources": [*fixed, *maps]}
 
     async def templates(self, ctx: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         """Return the forms of the other addresses."""
         return {
+            **COMPLETE,
             "resourceTemplates": [
                 {
                     "uriTemplate": f"{SESSIONS}/{{session}}",
@@ -105,7 +106,7 @@ class Resources:
                     "description": "The outline of a project.",
                     "mimeType": TEXT,
                 },
-            ]
+            ],
         }
 
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class Resources:
         except HerdrError as error:
             code = INVALID_PARAMS if error.code == "missing_scope" else INTERNAL_ERROR
             raise MCPError(code, f"{error.code}: {error.detail}", {"uri": uri}) from None
-        return {"contents": [{"uri": uri, "mimeType": mime, "text": text}]}
+        return {**COMPLETE, "contents": [{"uri": uri, "mimeType": mime, "text": text}]}
 
     async def _read(self, uri: str, ctx: Context) -> tuple[str, str]:
         caller = caller_of(ctx)
@@ -139,7 +140,8 @@ class Resources:
         return TEXT, str(found["text"])
 
     async def _locks(self) -> dict[str, Any]:
-        return await self._register.listed(None, None, None)
+        found = await self._register.listed(None, None, None)
+        return {kind: rows[:LISTED_MAX] for kind, rows in found.items()}
 
     async def _tasks(self) -> dict[str, Any]:
         return {"tasks": await self._board.listed(None, None, OPEN, None, LISTED_MAX)}

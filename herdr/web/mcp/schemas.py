@@ -8,9 +8,8 @@ import msgspec
 from herdr.errors import FieldError, InvalidInput
 from herdr.web.bodies import explained, wrong
 
-LEFT_OUT = frozenset(
-    {"title", "pattern"}
-)  # for programs; models pay for every word, and errors say it as well
+# Lengths and patterns: models keep to them untold, pay for every word, and errors say them as well
+LEFT_OUT = frozenset({"title", "pattern", "minLength", "maxLength"})
 
 Given = TypeVar("Given", bound=msgspec.Struct)
 
@@ -44,7 +43,7 @@ def _plain(schema: Any, defs: Mapping[str, Any]) -> Any:
     for name, value in schema.items():
         if name == "properties":
             found[name] = {field: _plain(one, defs) for field, one in value.items()}
-        elif name not in LEFT_OUT and not (name == "default" and value in ("", [], None)):
+        elif name not in LEFT_OUT and not (name == "default" and value in ("", [], (), None)):
             found[name] = _plain(value, defs)
     return {"type": "string", **found} if "enum" in found else found
 

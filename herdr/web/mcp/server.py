@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
@@ -84,6 +85,7 @@ class McpServer:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Answer, and tell of changes, for as long as the context lasts."""
+        logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of each request
         async with contextlib.AsyncExitStack() as closing:
             for manager in self._managers:
                 await closing.enter_async_context(manager.run())
@@ -145,7 +147,9 @@ def build_mcp(
         )
         for is_json in (False, True)
     )
-    endpoint = McpEndpoint(modern, legacy, sessions, notices, streams, body_max)
+    endpoint = McpEndpoint(
+        modern, legacy, sessions, notices, streams, around.bus.publisher.decoding_turn, body_max
+    )
     return McpServer(endpoint, (modern, legacy), notices, listen, streams)
 
 

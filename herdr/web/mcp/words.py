@@ -14,11 +14,9 @@ INSTRUCTIONS = (
     "tasks): read it."
 )
 
-AGENT = "The handle that `register` gave you."
-WORKSPACE = (
-    "The project's name in Herdr; leave it out when there is only one, or when you gave it to `register`."
-)
-SESSION = "The conversation that this belongs to."
+AGENT = "Your handle from `register`."
+WORKSPACE = "The project; not needed when there is only one or `register` knows it."
+SESSION = "The conversation it belongs to."
 PATHS = (
     f"1 to {PATHS_MAX} paths relative to the project's folder; a folder ends in /, globs work (src/**/*.py)"
 )
@@ -148,6 +146,6 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         "artifact": "Texts that tools leave for each other: patches, log digests, analyses. save what is too long "
         "for an event or a note, and name it there; read; list.",
         "task": "Work that goes from hand to hand. create it for a role; claim the oldest of a role (or a named "
-        "one); hand_over to the next role with a note; ask back, answer; finish, fail, or release it. list shows them.",
+        "one); hand_over to the next role with a note; ask back, answer; finish, fail or release it; list them.",
     }
 )

@@ -1,0 +1,111 @@
+"""What tools and people come in by beside the plain API: hooks, MCP, and the dashboard."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, NamedTuple
+
+from herdr import config as settings
+from herdr.app.front import tokens_of
+from herdr.app.parts import Watched
+from herdr.bus.bus import Bus
+from herdr.bus.inbox import Inbox
+from herdr.clock import Clock
+from herdr.hooking.build import build_hooks
+from herdr.locking.desk import Desk
+from herdr.locking.register import Register
+from herdr.sharing.shared import Shared
+from herdr.storage.sqlite.log import SqliteLog
+from herdr.tasking.board import Board
+from herdr.watching import SOURCE as WATCHER
+from herdr.web.browser_sessions import BrowserSessions
+from herdr.web.clients import Clients
+from herdr.web.dashboard_routes import dashboard_endpoints
+from herdr.web.hook_routes import hook_endpoints
+from herdr.web.live import Live
+from herdr.web.mcp.agents import KIND as MCP_AGENTS
+from herdr.web.mcp.around import Around
+from herdr.web.mcp.server import build_mcp
+from herdr.web.samples import Samples
+from herdr.web.static_files import StaticFiles, load
+from herdr.web.streams import Streams
+from herdr.web.surface import Endpoint
+
+
+class Ground(NamedTuple):
+    """The running parts that these stand on."""
+
+    log: SqliteLog
+    bus: Bus
+    streams: Streams
+    watched: Watched
+    shared: Shared
+    desk: Desk
+    register: Register
+    board: Board
+    backends: Callable[[], list[dict[str, Any]]]
+    """What is told of each model backend."""
+
+
+@contextlib.asynccontextmanager
+async def tools_and_people(
+    config: settings.Config, clock: Clock, on: Ground
+) -> AsyncIterator[tuple[list[Endpoint], BrowserSessions]]:
+    """Run them; yields their endpoints, and who is signed in with a browser."""
+    body_max, data_max = config.server.body_max_bytes, config.bus.data_max_bytes
+    bus, watching, shared, inbox = on.bus, on.watched.watching, on.shared, Inbox(on.bus)
+    hooks = build_hooks(bus, inbox, on.desk, on.register, watching.paths, watching.roots, clock, WATCHER)
+    around = Around(
+        bus,
+        inbox,
+        on.desk,
+        on.register,
+        on.watched.graphs,
+        shared.pictures,
+        shared.sessions,
+        shared.shelf,
+        on.board,
+        watching.paths,
+        watching.roots,
+    )
+    agents = await on.log.load(MCP_AGENTS)
+    mcp = build_mcp(around, agents, on.streams, clock, body_max=body_max, data_max=data_max)
+    sessions = BrowserSessions(tokens_of(config.auth), clock, lambda: secrets.token_urlsafe(32))
+    live = Live(bus, Samples(bus, on.streams, on.desk.counts, on.backends, clock), on.streams)
+    clients, files = Clients(bus, bus.subscriptions.behind), StaticFiles(load())
+    async with apart(mcp.running(), "mcp"):
+        live.start()
+        try:
+            yield (
+                [
+                    *hook_endpoints(hooks, body_max),
+                    *mcp.endpoints(),
+                    *dashboard_endpoints(bus, live, clients, sessions, files, data_max),
+                ],
+                sessions,
+            )
+        finally:
+            live.stop()
+
+
+@contextlib.asynccontextmanager
+async def apart(inner: AbstractAsyncContextManager[None], name: str) -> AsyncIterator[None]:
+    """Hold a context open in a task of its own: a task group in it would wrap whatever is raised in ours."""
+    begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:
+        async with inner:
+            begun.set_result(None)
+            await over.wait()
+
+    task = asyncio.create_task(hold(), name=name)
+    await asyncio.wait((begun, task), return_when=asyncio.FIRST_COMPLETED)
+    try:
+        if begun.done():
+            yield
+    finally:
+        over.set()
+        await task

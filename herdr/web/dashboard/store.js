@@ -1,0 +1,201 @@
+// What views read: the API, and one live stream a browser that all of its tabs share.
+import { useCallback, useEffect, useReducer, useRef, useState } from "./kit.js";
+
+const EVENTS_KEPT = 500;
+const SAMPLES_KEPT = 300;
+const QUIET_MS = 300; // after an event, before what it changed is read again: events come in bursts
+const RETRY_MS = [1000, 2000, 5000, 10000];
+const CHANNEL = "herdr-live";
+
+export class Problem extends Error {
+  constructor(status, code, detail) {
+    super(detail);
+    Object.assign(this, { status, code, detail });
+  }
+}
+
+export async function api(path, { method = "GET", body, raw = false } = {}) {
+  const init = { method, headers: { accept: "application/json" } };
+  if (body !== undefined) {
+    init.body = typeof body === "string" ? body : JSON.stringify(body);
+    init.headers["content-type"] = "application/json";
+  }
+  let answer;
+  try {
+    answer = await fetch(path, init);
+  } catch {
+    throw new Problem(0, "unreachable", "The gateway does not answer; it is tried again.");
+  }
+  if (answer.ok && raw) return answer;
+  const text = await answer.text();
+  let value = null;
+  try {
+    value = text ? JSON.parse(text) : null;
+  } catch {
+    throw new Problem(answer.status, "not_json", "Something else than the gateway has answered.");
+  }
+  if (answer.ok) return value;
+  if (answer.status === 401) signedOut();
+  throw new Problem(answer.status, value?.code ?? "error", value?.detail ?? `The gateway answered ${answer.status}.`);
+}
+
+// The live stream -------------------------------------------------------------------------------------------------
+
+const live = { connected: false, samples: [], events: [], skipped: 0, epoch: "", head: 0, version: "", leader: false };
+const listeners = new Set();
+const arrivals = new Set();
+let frame = 0;
+let channel = null;
+let source = null;
+let failures = 0;
+let signedOutHandler = () => {};
+
+export const onSignedOut = (handler) => (signedOutHandler = handler);
+const signedOut = () => signedOutHandler();
+
+function changed() {
+  // One drawing for all that comes within a frame; tabs in the background draw once a second
+  if (frame) return;
+  const draw = () => {
+    frame = 0;
+    for (const listener of listeners) listener();
+  };
+  frame = document.hidden ? setTimeout(draw, 1000) : requestAnimationFrame(draw);
+}
+
+function take(kind, data) {
+  if (kind === "hello") {
+    const isOther = live.epoch && live.epoch !== data.epoch;
+    const known = new Set(isOther ? [] : live.events.map((event) => event.seq));
+    const events = isOther ? [] : live.events;
+    live.events = [...events, ...data.recent.filter((event) => !known.has(event.seq))].slice(-EVENTS_KEPT);
+    live.samples = data.samples.length >= live.samples.length ? data.samples : [...live.samples, ...data.samples];
+    live.samples = live.samples.slice(-SAMPLES_KEPT);
+    Object.assign(live, { connected: true, epoch: data.epoch, head: data.head, version: data.version });
+    for (const arrival of arrivals) arrival(null);
+  } else if (kind === "sample") {
+    live.samples = [...live.samples, data].slice(-SAMPLES_KEPT);
+    live.head = data.head;
+  } else if (kind === "events") {
+    live.events = [...live.events, ...data.events].slice(-EVENTS_KEPT);
+    live.skipped += data.skipped;
+    const types = data.events.map((event) => event.type);
+    for (const arrival of arrivals) arrival(data.skipped ? null : types);
+  } else if (kind === "connection") {
+    live.connected = data.connected;
+  }
+  changed();
+}
+
+function tell(kind, data) {
+  take(kind, data);
+  channel?.postMessage({ kind, data });
+}
+
+function lead() {
+  live.leader = true;
+  source = new EventSource("/v1/live");
+  for (const kind of ["hello", "sample", "events"]) {
+    source.addEventListener(kind, (event) => {
+      failures = 0;
+      tell(kind, JSON.parse(event.data));
+    });
+  }
+  source.onerror = () => {
+    tell("connection", { connected: false });
+    if (source.readyState !== EventSource.CLOSED) return; // it comes back by itself
+    source = null;
+    setTimeout(lead, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+  };
+}
+
+export function startLive() {
+  if (!("locks" in navigator) || !("BroadcastChannel" in window)) {
+    lead(); // not a secure context: a stream for each tab
+    return;
+  }
+  channel = new BroadcastChannel(CHANNEL);
+  channel.onmessage = ({ data: { kind, data } }) => {
+    if (kind !== "ask") take(kind, data);
+    else if (live.leader && live.connected) {
+      const { epoch, head, version, samples, events } = live;
+      channel.postMessage({ kind: "hello", data: { epoch, head, version, samples, recent: events } });
+    }
+  };
+  channel.postMessage({ kind: "ask" });
+  // The lock is held until the tab closes; then the next tab in line gets it, and leads
+  navigator.locks.request(CHANNEL, () => {
+    lead();
+    return new Promise(() => {});
+  });
+}
+
+export function useLive() {
+  const [, draw] = useReducer((count) => count + 1, 0);
+  useEffect(() => {
+    listeners.add(draw);
+    return () => listeners.delete(draw);
+  }, []);
+  return live;
+}
+
+// What is read once, and again when events say that it has changed -----------------------------------------------
+
+export function useFetch(path, { on = [], every = 0 } = {}) {
+  const [state, set] = useState({ data: null, error: null, path: null });
+  const current = useRef(path);
+  current.current = path;
+  const reload = useCallback(async () => {
+    const asked = current.current;
+    if (!asked) return;
+    try {
+      const data = await api(asked);
+      if (asked === current.current) set({ data, error: null, path: asked });
+    } catch (error) {
+      if (asked === current.current) set((before) => ({ ...before, error }));
+    }
+  }, []);
+  useEffect(() => {
+    set((before) => (before.path === path ? before : { data: null, error: null, path }));
+    reload();
+    let timer = 0;
+    const arrival = (types) => {
+      const concerns = types === null ? on.length : types.some((type) => on.some((start) => type.startsWith(start)));
+      if (!concerns || timer) return;
+      timer = setTimeout(() => {
+        timer = 0;
+        reload();
+      }, QUIET_MS);
+    };
+    arrivals.add(arrival);
+    const beat = every ? setInterval(() => document.hidden || reload(), every * 1000) : 0;
+    return () => {
+      arrivals.delete(arrival);
+      clearTimeout(timer);
+      clearInterval(beat);
+    };
+  }, [path, on.join(), every]);
+  return { data: state.path === path ? state.data : null, error: state.error, reload };
+}
+
+// Where we are: #/view?name=value ---------------------------------------------------------------------------------
+
+export function here() {
+  const [view, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { view: view || "overview", params: new URLSearchParams(query) };
+}
+
+export function hashOf(view, params = {}) {
+  const kept = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const query = new URLSearchParams(kept).toString();
+  return `#/${view}${query ? `?${query}` : ""}`;
+}
+
+export function setHash(view, params = {}, { replace = true } = {}) {
+  const next = hashOf(view, params);
+  if (next === location.hash) return;
+  if (replace) {
+    history.replaceState(null, "", next);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  } else location.hash = next;
+}
