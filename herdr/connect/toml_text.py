@@ -48,7 +48,7 @@ def with_tables(text: str, tables: str) -> str:
             continue
         if text and not text.endswith("\n"):
             text += newline
-        gap = newline if text.strip() and not text.endswith(newline * 2) else ""
+        gap = newline if text else ""
         text += f"{gap}{NOTE}{newline}{body}"
     return text
 

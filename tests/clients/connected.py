@@ -62,7 +62,8 @@ CLAUDE = Client(
     {"ANTHROPIC_API_KEY": "local", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
     lambda path: cue("Read", file_path=str(path)),
     lambda path: cue("Edit", file_path=str(path), old_string="return 0", new_string="return 1"),
-    cue("mcp__herdr__find_symbol", name="total"),
+    # It loads the descriptions of such tools when they are looked for
+    f"{cue('mcp__herdr__find_symbol', name='total')} {cue('ToolSearch', query='herdr', max_results=20)}",
     "mcp__herdr__",
 )
 OPENCODE = Client(

@@ -113,7 +113,12 @@ class Workspaces:
             raise wrong(
                 FieldError("paths", f"lie in several workspaces: {', '.join(sorted(found))}; one a call")
             )
-        return (found.pop() if found and asked is None else self.of(asked, who)), plain
+        if not found:
+            return self.of(asked, who), plain
+        (workspace,) = found
+        if asked is not None and asked != workspace:
+            raise wrong(FieldError("paths", f"lie in {workspace}, not in {asked}"))
+        return workspace, plain
 
     def _places(self) -> Places:
         known = self._roots()

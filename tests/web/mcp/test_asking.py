@@ -12,8 +12,8 @@ from herdr.errors import LogUnavailable
 from herdr.event import Event
 from herdr.web.auth import Caller
 from herdr.web.mcp.agents import Agents, Who
-from herdr.web.mcp.around import Said, Tool
 from herdr.web.mcp.arguments import CheckPaths
+from herdr.web.mcp.around import Said, Tool
 from herdr.web.mcp.asking import CALLER, Asking
 from herdr.web.mcp.freed import Freed
 from herdr.web.mcp.words import CHECK_PATHS

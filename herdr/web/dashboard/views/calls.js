@@ -20,8 +20,7 @@ function Cache({ call }) {
 
 function Why({ call }) {
   const why = whyMissed(call);
-  if (!why) return call.changed ? html`<span class="dim">differs from <${Text}>${call.changed}<//> on</span>` : html`<span class="dim">–</span>`;
-  return why === "not known" ? html`<span class="dim">${why}</span>` : html`<${Text}>${why}<//>`;
+  return why && why !== "not known" ? html`<${Text}>${why}<//>` : html`<span class="dim">${why ?? "–"}</span>`;
 }
 
 const ms = (n) => (n === null || n === undefined ? html`<span class="dim">–</span>` : html`<span class="num">${n.toLocaleString("en")} ms</span>`);
@@ -48,6 +47,7 @@ function One({ call, onClose }) {
     ["prompt", html`<${Num} n=${call.prompt_tokens} /> tokens, <${Num} n=${call.cached_tokens} /> from the cache`],
     ["answer", html`<${Num} n=${call.output_tokens} /> tokens`],
     ["why not cached", whyMissed(call) ? html`<${Text}>${whyMissed(call)}<//>` : null],
+    ["new from", call.changed && !whyMissed(call) ? html`<${Text}>${call.changed}<//> on` : null],
     ["error", call.error ? html`<${Text}>${call.error}<//>` : null],
   ];
   return html`<div class="one" role="region" aria-label="call"><dl class="facts">${facts.filter(([, value]) => value).map(([title, value]) => html`<dt key=${title}>${title}</dt><dd key=${`${title} value`}>${value}</dd>`)}</dl>

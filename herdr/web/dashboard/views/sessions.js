@@ -7,7 +7,7 @@ import { linkTo, pathOf } from "./place.js";
 const VIEW = "context";
 const WINDOW_TOKENS = 8192; // of a session that are read; the rest is in its messages
 const ON = ["session.", "user.", "assistant.", "tool.", "test."];
-const ROLES = { user: "p0", assistant: "p1", tool: "p2", system: "neutral" };
+const ROLES = { user: "accent", assistant: "p1" };
 
 function Listed({ row, params, isOpen }) {
   return html`<li><a href=${linkTo(VIEW, params, { session: row.session })} aria-current=${isOpen ? "true" : undefined}>
@@ -43,7 +43,7 @@ function Summary({ data }) {
   const { summary } = data;
   const has = PARTS.filter(([kind]) => summary[kind]?.length);
   if (!has.length) return html`<${Panel} title="Summary"><p class="dim">Nothing was decided, asked or done yet, as far as the rules can tell.</p><//>`;
-  return html`<${Panel} title="Summary" actions=${html`<span class="dim">by ${seen(data.summariser)}, ${data.tokens.toLocaleString("en")} tokens in place of ${data.full_tokens.toLocaleString("en")}</span>`}>
+  return html`<${Panel} title="Summary" actions=${html`<span class="dim">by ${seen(data.summariser)}${data.saved_tokens > 0 ? `, saves ${data.saved_tokens.toLocaleString("en")} of ${data.full_tokens.toLocaleString("en")} tokens` : ""}</span>`}>
     ${has.map(([kind, title, Item]) => html`<section key=${kind} class=${`part ${kind}`}>
       <h3>${title}</h3>
       <ul class="said">${summary[kind].map((item, place) => html`<${Item} key=${`${item.seq} ${place}`} item=${item} />`)}</ul>

@@ -27,7 +27,7 @@ const DID = {
   canceled: () => "canceled it",
 };
 
-const ENDS = { finished: "ok", failed: "bad", rejected: "bad", canceled: "past", returned: "warn", asked: "warn" };
+const DOTS = { finished: "went-well", failed: "went-wrong", rejected: "went-wrong", canceled: "past", returned: "went-wrong", asked: "asks" };
 
 const Items = ({ title, items, render }) => (items?.length
   ? html`<dt>${title}</dt><dd><ul>${items.map((item, place) => html`<li key=${place}>${render ? render(item) : html`<${Text}>${item}<//>`}</li>`)}</ul></dd>` : null);
@@ -46,7 +46,7 @@ function Note({ note, workspace }) {
 
 function Step({ step, workspace }) {
   const verb = step.type.replace("handoff.", "");
-  return html`<li class=${ENDS[verb] ?? ""}>
+  return html`<li class=${DOTS[verb] ?? ""}>
     <p class="line"><b><${Text}>${step.by}<//></b><span>${DID[verb]?.(step) ?? seen(verb)}</span><span class="dim"><${Ago} time=${step.time} /> · #${step.seq}</span></p>
     ${[step.question, step.answer, step.reason].filter(Boolean).map((text, place) => html`<blockquote key=${place}><${Text}>${text}<//></blockquote>`)}
     ${step.note ? html`<${Note} note=${step.note} workspace=${workspace} />` : null}

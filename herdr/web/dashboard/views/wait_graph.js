@@ -1,7 +1,7 @@
 // Where the boxes and arrows of "who waits for whom" go: who waits stands left of whom they wait for.
 // Numbers in, numbers out; nothing here draws.
 
-export const BOX = { width: 136, height: 38, gapX: 48, gapY: 14 };
+export const BOX = { width: 146, height: 38, gapX: 44, gapY: 14 };
 export const BOXES_MAX = 60; // more fit on no screen; the table has the rest
 
 // The arrows: one for each pair of names, with the reasons of all waits between them
@@ -36,44 +36,84 @@ function depths(arrows) {
 }
 
 // Names beside those that they wait for: each column is ordered by the mean place of its targets
-function ordered(names, arrows, rows) {
-  const mean = (name) => {
-    const places = arrows.filter((arrow) => arrow.from === name && rows.has(arrow.to)).map((arrow) => rows.get(arrow.to));
+function ordered(stops, next, rows) {
+  const mean = (stop) => {
+    const places = (next.get(stop) ?? []).filter((to) => rows.has(to)).map((to) => rows.get(to));
     return places.length ? places.reduce((a, b) => a + b, 0) / places.length : rows.size;
   };
-  const means = new Map(names.map((name) => [name, mean(name)]));
-  return [...names].sort((a, b) => means.get(a) - means.get(b) || (a < b ? -1 : 1));
+  const means = new Map(stops.map((stop) => [stop, mean(stop)]));
+  return [...stops].sort((a, b) => means.get(a) - means.get(b) || (a < b ? -1 : 1));
+}
+
+// An arrow over more than one column gets a stop in each between them, so that it goes around the boxes there
+function chainsOf(arrows, deep) {
+  return arrows.map((arrow) => {
+    const between = [];
+    for (let depth = deep.get(arrow.from) - 1; depth > deep.get(arrow.to); depth--) between.push([`${arrow.key} ${depth}`, depth]);
+    return { ...arrow, between };
+  });
+}
+
+function columnsOf(names, chains, deep) {
+  const columns = [];
+  const add = (stop, depth) => (columns[depth] ??= []).push(stop);
+  for (const name of names) add(name, deep.get(name));
+  for (const { between } of chains) for (const [stop, depth] of between) add(stop, depth);
+  return columns;
+}
+
+function nextOf(chains) {
+  const next = new Map();
+  for (const { from, between, to } of chains) {
+    const stops = [from, ...between.map(([stop]) => stop), to];
+    stops.slice(1).forEach((stop, place) => next.set(stops[place], [...(next.get(stops[place]) ?? []), stop]));
+  }
+  return next;
 }
 
 export function layOut(allArrows) {
   const deep = depths(allArrows);
-  const kept = new Set([...deep.keys()].slice(0, BOXES_MAX));
-  const arrows = allArrows.filter(({ from, to }) => kept.has(from) && kept.has(to));
-  const columns = [];
-  for (const name of kept) (columns[deep.get(name)] ??= []).push(name);
-  const most = Math.max(0, ...columns.map((column) => column?.length ?? 0));
-  const rows = new Map();
-  const boxes = new Map();
+  const names = new Set([...deep.keys()].slice(0, BOXES_MAX));
+  const chains = chainsOf(allArrows.filter(({ from, to }) => names.has(from) && names.has(to)), deep);
+  const columns = columnsOf(names, chains, deep);
+  const next = nextOf(chains);
   const { width, height, gapX, gapY } = BOX;
-  columns.forEach((names, depth) => {
-    const shift = ((most - names.length) * (height + gapY)) / 2;
-    ordered(names, arrows, rows).forEach((name, row) => {
-      rows.set(name, row + (most - names.length) / 2);
-      boxes.set(name, { name, x: (columns.length - 1 - depth) * (width + gapX) + 1, y: shift + row * (height + gapY) + 1 });
-    });
+  const tall = (stop) => (names.has(stop) ? height : 0) + gapY;
+  const heights = columns.map((stops) => stops.reduce((sum, stop) => sum + tall(stop), 0));
+  const most = Math.max(0, ...heights);
+  const rows = new Map();
+  const places = new Map();
+  columns.forEach((stops, depth) => {
+    let y = (most - heights[depth]) / 2 + 1;
+    for (const stop of ordered(stops, next, rows)) {
+      rows.set(stop, y + tall(stop) / 2);
+      places.set(stop, { name: stop, x: (columns.length - 1 - depth) * (width + gapX) + 1, y });
+      y += tall(stop);
+    }
   });
   return {
-    boxes: [...boxes.values()],
-    lines: arrows.map((arrow) => ({ ...arrow, path: curve(boxes.get(arrow.from), boxes.get(arrow.to)) })),
+    boxes: [...names].map((name) => places.get(name)),
+    lines: chains.map((chain) => ({ ...chain, path: curve(chain, places) })),
     width: columns.length * (width + gapX) - gapX + 2,
-    height: most * (height + gapY) - gapY + 2,
-    left: deep.size - kept.size,
+    height: most - gapY + 2,
+    left: deep.size - names.size,
   };
 }
 
-function curve(from, to) {
-  const [x1, y1] = [from.x + BOX.width, from.y + BOX.height / 2];
-  const [x2, y2] = [to.x - 5, to.y + BOX.height / 2];
-  const bend = Math.max(24, (x2 - x1) / 2);
-  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+function curve({ from, between, to }, places) {
+  const { width, height, gapX } = BOX;
+  const middle = (place) => place.y + height / 2;
+  let [x, y] = [places.get(from).x + width, middle(places.get(from))];
+  let path = `M${x} ${y}`;
+  const bend = (toX, toY) => {
+    path += `C${x + gapX / 2} ${y} ${toX - gapX / 2} ${toY} ${toX} ${toY}`;
+    [x, y] = [toX, toY];
+  };
+  for (const [stop] of between) {
+    const place = places.get(stop);
+    bend(place.x, place.y);
+    path += `H${(x = place.x + width)}`;
+  }
+  bend(places.get(to).x - 4, middle(places.get(to)));
+  return path;
 }

@@ -1,10 +1,10 @@
-// The picture of who waits for whom. SVG cannot cut text short, so names are cut here; the whole one is the title.
+// The picture of who waits for whom. SVG puts no dots where text is cut, so names are cut here; the title is whole.
 import { html } from "../kit.js";
 import { seen } from "../parts.js";
 import { BOX, layOut } from "./wait_graph.js";
 import { linkTo } from "./place.js";
 
-const NAME_MAX = 19; // characters of the box's width
+const NAME_MAX = 18; // characters of the box's width
 
 function short(name) {
   const text = seen(name);
@@ -23,8 +23,10 @@ function Box({ box, locks, isWaiting, params }) {
     <g class=${`box ${isWaiting ? "waits" : "free"}`} transform=${`translate(${box.x} ${box.y})`}>
       <title>${seen(box.name)}</title>
       <rect width=${BOX.width} height=${BOX.height} rx="8" />
-      <text x="10" y="16" class="name">${short(box.name)}</text>
-      <text x="10" y="30" class="said">${said}</text>
+      <svg x="10" width=${BOX.width - 16} height=${BOX.height}>
+        <text y="16" class="name">${short(box.name)}</text>
+        <text y="30" class="said">${said}</text>
+      </svg>
     </g></a>`;
 }
 
