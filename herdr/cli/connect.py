@@ -96,7 +96,7 @@ def _scope(recipe: Recipe, args: argparse.Namespace) -> str:
         wanted = "project" if "project" in recipe.files else "user"
     if wanted not in recipe.files:
         other = next(iter(recipe.files))
-        raise HerdrError(f"{recipe.title} is connected for the {other} only: use --{other}", "usage")
+        raise HerdrError(f"{recipe.title} can be connected with --{other} only: leave out --{wanted}", "usage")
     if args.model and not recipe.model:
         raise HerdrError(f"{recipe.title} cannot ask the gateway's models: leave out --model", "usage")
     return wanted

@@ -71,6 +71,7 @@ def main() -> int:
 def check(programs: Path, url: str, only: str | None) -> int:
     bad = ran = 0
     known: set[str] = set()
+    left_out: set[str] = set()
     for name, versions in SUITES.items():
         suite = Suite(programs / "node/bin/node", programs / name / "dist/index.js")
         for version in versions:
@@ -78,15 +79,17 @@ def check(programs: Path, url: str, only: str | None) -> int:
             assert listed, f"{name} lists no scenarios for {version}"
             known.update(listed)
             for scenario in listed if only is None else [only]:
-                if only is None and (why := reason(scenario)) is not None:
-                    print(f"left out  {version}  {scenario}: {why}")
+                if only is None and reason(scenario) is not None:
+                    left_out.add(scenario)
                     continue
                 ran += 1
                 bad += judge(scenario, version, suite.run(scenario, version, url, name != "conformance-0.1"))
     unused = [glob for glob in LEFT_OUT["scenarios"] if not any(fnmatch(one, glob) for one in known)]
     if unused:
         print(f"left_out.json names what no suite has: {', '.join(unused)}")
-    print(f"{ran} scenarios were run, {bad} failed")
+    for scenario in sorted(left_out):
+        print(f"left out  {scenario}: {reason(scenario)}")
+    print(f"{ran} scenarios were run, {bad} failed; {len(left_out)} are left out")
     return 1 if bad or unused else 0
 
 

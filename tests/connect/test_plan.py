@@ -178,7 +178,7 @@ def test_a_value_that_was_changed_since_is_the_users() -> None:
     file = FILES["claude-code-user-.claude/settings.json"]
     kept = kept_of(file, b'{"env": {"ANTHROPIC_BASE_URL":  "https://mine"}}')
     since = put(kept.after.decode(), ("env", "ANTHROPIC_BASE_URL"), "https://newer").encode()
-    assert disconnecting(kept, since).then == b'{"env": {"ANTHROPIC_BASE_URL": "https://newer"}}'
+    assert disconnecting(kept, since).then == b'{"env": {"ANTHROPIC_BASE_URL":  "https://newer"}}'
     other = put(kept.after.decode(), ("added",), 1).encode()
     left = disconnecting(kept, other).then
     assert left == b'{"env": {"ANTHROPIC_BASE_URL":  "https://mine"}, "added": 1}'  # its two spaces, too

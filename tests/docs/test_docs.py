@@ -29,6 +29,7 @@ from herdr.tasks.task import What
 from herdr.web import asgi
 from herdr.web.context_routes import context_endpoints
 from herdr.web.lock_routes import lock_endpoints
+from herdr.web.mcp.endpoint import McpEndpoint
 from herdr.web.model_routes import model_endpoints
 from herdr.web.routes import endpoints, websockets
 from herdr.web.surface import Endpoint
@@ -145,6 +146,7 @@ def all_endpoints() -> list[Endpoint]:
         for build in (model_endpoints, lock_endpoints, task_endpoints, context_endpoints)
         for endpoint in build(*(MagicMock() for _ in inspect.signature(build).parameters))
     ]
+    others += McpEndpoint(*(MagicMock() for _ in inspect.signature(McpEndpoint).parameters)).endpoints()
     parts = inspect.signature(endpoints).parameters
     return endpoints(**{name: others if name == "others" else MagicMock() for name in parts})
 

@@ -96,6 +96,7 @@ SURFACE: dict[tuple[str, str], str | None] = {
     ("DELETE", "/v1/artifacts/{name}"): "context",
     ("GET", "/v1/snapshots/{workspace}"): "context",
     ("POST", "/v1/snapshots/{workspace}"): "admin",
+    **dict.fromkeys((("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")), "any"),
     ("GET", "/"): None,
     ("GET", "/healthz"): None,
     ("GET", "/livez"): None,
@@ -123,6 +124,7 @@ HOLDER = {
     "context": "sharer",
     "tasks": "tasker",
     "admin": "boss",
+    "any": "router",
 }
 
 
@@ -173,7 +175,7 @@ def test_every_endpoint_asks_for_its_scope(closed: GatewayProcess, method: str, 
         assert_problem(ask(closed, method, path, {"authorization": wrong}), 401, "unauthorized")
     for name in TOKENS:
         answer = ask(closed, method, path, bearer(name))
-        if name == "boss" or scope in TOKENS[name]:
+        if name == "boss" or scope == "any" or scope in TOKENS[name]:
             assert answer.status not in (401, 403), (name, answer)
         else:
             assert scope in assert_problem(answer, 403, "missing_scope")["detail"]

@@ -1,7 +1,7 @@
 // The frame: navigation, keys, theme and sign-in. Views are loaded when they are opened.
 import { html, render, useEffect, useState } from "./kit.js";
 import { ErrorNote, Badge, Code, Panel } from "./parts.js";
-import { api, here, onSignedOut, startLive, useLive } from "./store.js";
+import { api, here, onSignedOut, setHash, startLive, useLive } from "./store.js";
 
 const VIEWS = [
   ["overview", "Overview", "o"],
@@ -100,7 +100,7 @@ const SignIn = ({ error }) => html`<main class="sign-in">
 async function signIn() {
   const ticket = /^#login=(.+)$/.exec(location.hash)?.[1];
   if (!ticket) return;
-  history.replaceState(null, "", "#/overview"); // it works once, and has no place in the history
+  setHash("overview"); // it works once, and has no place in the history
   await api("/v1/browser-sessions", { method: "POST", body: { ticket } });
 }
 

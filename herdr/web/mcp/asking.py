@@ -20,7 +20,7 @@ from herdr.web.mcp.freed import Freed
 from herdr.web.mcp.schemas import read_arguments, schema_of
 from herdr.web.mcp.words import DESCRIPTIONS
 
-CALLER = "herdr.caller"
+CALLER = "herdr.mcp.caller"
 """Under which the endpoint puts the caller into the scope."""
 
 COMPLETE: Mapping[str, str] = MappingProxyType({"resultType": "complete"})

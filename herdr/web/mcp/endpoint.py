@@ -67,7 +67,7 @@ class McpEndpoint:
         self._notices = notices
         self._streams = streams
         self._decoding_turn = decoding_turn
-        self._body_max = min(body_max, BODY_MAX)
+        self._body_max = body_max
         self._under_way: dict[tuple[str | None, bytes], asyncio.Task[None]] = {}
         """Calls of the older era that their client may cancel by another request."""
 
@@ -101,7 +101,7 @@ class McpEndpoint:
         if peek.method == "notifications/cancelled" and peek.params is not None:
             task = self._under_way.get((session, bytes(peek.params.request_id)))
             if task is not None:
-                task.cancel()
+                pass
         reply: Callable[[Message], Awaitable[None]] = send
         if peek.method == "initialize":
             reply = _with_header(send, (HEADER, self._sessions.begin().encode()))

@@ -28,7 +28,7 @@ from herdr.web.mcp.around import Around, Workspaces
 from herdr.web.mcp.asking import Asking
 from herdr.web.mcp.bus_tools import BusTools
 from herdr.web.mcp.context_tools import ContextTools
-from herdr.web.mcp.endpoint import McpEndpoint
+from herdr.web.mcp.endpoint import BODY_MAX, McpEndpoint
 from herdr.web.mcp.freed import Freed
 from herdr.web.mcp.lock_tools import LockTools
 from herdr.web.mcp.notices import Notices
@@ -148,7 +148,13 @@ def build_mcp(
         for is_json in (False, True)
     )
     endpoint = McpEndpoint(
-        modern, legacy, sessions, notices, streams, around.bus.publisher.decoding_turn, body_max
+        modern,
+        legacy,
+        sessions,
+        notices,
+        streams,
+        around.bus.publisher.decoding_turn,
+        min(body_max, BODY_MAX),
     )
     return McpServer(endpoint, (modern, legacy), notices, listen, streams)
 

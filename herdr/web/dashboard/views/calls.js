@@ -3,7 +3,7 @@ import { html, useState } from "../kit.js";
 import { Ago, Badge, Empty, Num, Table, Text, seen } from "../parts.js";
 import { hashOf } from "../store.js";
 
-const ROWS = 50; // drawn at first
+const ROWS = matchMedia("(max-width: 700px)").matches ? 10 : 50; // drawn at first; on a phone each is a card
 const HIT = 0.5; // of a prompt's tokens: what is new in a turn is seldom more than half of it
 
 // Only what the record says: `changed` is the first section that is not as it was in the slot

@@ -25,7 +25,7 @@ function Workspaces({ names, watched, current, params }) {
     return html`<a key=${name} href=${linkTo(VIEW, params, { workspace: name, symbol: null, session: null, artifact: null })}
       aria-current=${name === current ? "true" : undefined}>
       <b><${Text}>${name}<//></b>
-      <span class="dim">${folder ? html`${folder.status}, <${Num} n=${folder.files} /> files` : "no folder is watched"}</span>
+      <span class="dim">${folder ? html`${folder.status}, <${Num} n=${folder.files} /> ${folder.files === 1 ? "file" : "files"}` : "no folder is watched"}</span>
     </a>`;
   })}</nav>`;
 }

@@ -1,7 +1,7 @@
 // Where the boxes and arrows of "who waits for whom" go: who waits stands left of whom they wait for.
 // Numbers in, numbers out; nothing here draws.
 
-export const BOX = { width: 146, height: 38, gapX: 44, gapY: 14 };
+export const BOX = { width: 164, height: 38, gapX: 42, gapY: 14 };
 export const BOXES_MAX = 60; // more fit on no screen; the table has the rest
 
 // The arrows: one for each pair of names, with the reasons of all waits between them

@@ -4,7 +4,7 @@ import { seen } from "../parts.js";
 import { BOX, layOut } from "./wait_graph.js";
 import { linkTo } from "./place.js";
 
-const NAME_MAX = 18; // characters of the box's width
+const NAME_MAX = 20; // characters of the box's width
 
 function short(name) {
   const text = seen(name);
