@@ -11,5 +11,9 @@ class Complaints(list[str]):
         page.on("dialog", lambda dialog: (self.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on(
             "console",
-            lambda said: self.append(said.text) if said.type in ("error", "warning") else None,
+            lambda said: (
+                self.append(f"{said.text} {said.location.get('url')}")
+                if said.type in ("error", "warning")
+                else None
+            ),
         )

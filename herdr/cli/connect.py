@@ -29,6 +29,7 @@ examples:
 
 No token is written: where the gateway asks for one, the tools read it from HERDR_GATEWAY_TOKEN.
 """
+_UNSAFE = frozenset("'\"\\$`{}")  # means something in some tool's settings, or in a shell
 ASK_S = 3.0  # that the gateway has to answer; without it, what was known last counts
 
 
@@ -96,7 +97,14 @@ def _scope(recipe: Recipe, args: argparse.Namespace) -> str:
         wanted = "project" if "project" in recipe.files else "user"
     if wanted not in recipe.files:
         other = next(iter(recipe.files))
-        raise HerdrError(f"{recipe.title} can be connected with --{other} only: leave out --{wanted}", "usage")
+        raise HerdrError(
+            f"{recipe.title} can be connected with --{other} only: leave out --{wanted}", "usage"
+        )
+    if _UNSAFE & set(args.url):
+        raise HerdrError(
+            f"{args.url} cannot stand in every tool's settings: use an address without {' '.join(sorted(_UNSAFE))}",
+            "usage",
+        )
     if args.model and not recipe.model:
         raise HerdrError(f"{recipe.title} cannot ask the gateway's models: leave out --model", "usage")
     return wanted

@@ -25,7 +25,7 @@ from herdr.errors import HerdrError
 
 GROUPS = (
     *("artifacts", "backup", "callers", "calls", "config", "connect", "doctor", "exec", "guard", "index"),
-    *("lock", "locks", "map", "pool", "publish", "redact", "restore", "routes", "run", "serve"),
+    *("lock", "locks", "map", "open", "pool", "publish", "redact", "restore", "routes", "run", "serve"),
     *("session", "snapshot", "status", "symbols", "tail", "task", "top", "workspace"),
 )
 """The commands; each is the module of its name."""

@@ -194,6 +194,7 @@ def test_model_comes_and_goes_and_stays_as_it_was_when_nothing_is_said(ann: Pers
         (("codex", "--project"), "with --user only: leave out --project"),
         (("vscode", "--user"), "with --project only: leave out --user"),
         (("claude-code", "--user", "--project"), "not allowed with"),
+        (("cursor", "--url", "http://h/$(x)"), "use an address without"),
         (("emacs",), "unknown client 'emacs'"),
     ],
 )
@@ -206,6 +207,15 @@ def test_what_cannot_be_is_said(args: tuple[str, ...], said: str, ann: Person) -
 def test_undo_says_that_it_is_the_users_connection_that_there_is(ann: Person) -> None:
     ann.connected("cursor", "--user")
     assert "use --undo --user" in ann.connected("cursor", "--undo")
+
+
+def test_an_address_of_another_form_is_written_and_taken_back(ann: Person) -> None:
+    before = ann.tree()
+    for client in RECIPES:
+        ann.connected(client, "--url", "http://[::1]:9/herdr")
+        assert "nothing was changed" in ann.connected(client, "--url", "http://[::1]:9/herdr")
+        ann.connected(client, "--undo")
+    assert ann.tree() == before
 
 
 def test_scopes_are_apart(ann: Person) -> None:

@@ -28,6 +28,8 @@ from herdr.tasks.events import PREFIX
 from herdr.tasks.task import What
 from herdr.web import asgi
 from herdr.web.context_routes import context_endpoints
+from herdr.web.dashboard_routes import dashboard_endpoints
+from herdr.web.hook_routes import hook_endpoints
 from herdr.web.lock_routes import lock_endpoints
 from herdr.web.mcp.endpoint import McpEndpoint
 from herdr.web.model_routes import model_endpoints
@@ -47,6 +49,7 @@ NO_EVENTS = {
     "herdr.lock",
     "herdr.yaml",
     "herdr.indexer",
+    "herdr.web",
 }  # keys, files, a module
 CODE_AT = {  # where a call that raises, or makes, an error has the code among its arguments
     **dict.fromkeys(
@@ -140,10 +143,16 @@ def event_types_in_the_code() -> set[str]:
     return found - NO_EVENTS
 
 
+BUILDERS = (
+    *(model_endpoints, lock_endpoints, task_endpoints, context_endpoints, hook_endpoints),
+    dashboard_endpoints,
+)
+
+
 def all_endpoints() -> list[Endpoint]:
     others = [
         endpoint
-        for build in (model_endpoints, lock_endpoints, task_endpoints, context_endpoints)
+        for build in BUILDERS
         for endpoint in build(*(MagicMock() for _ in inspect.signature(build).parameters))
     ]
     others += McpEndpoint(*(MagicMock() for _ in inspect.signature(McpEndpoint).parameters)).endpoints()

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     with running_gateway(tmp_path_factory.mktemp("mcp") / "data", env=env) as process:
         yield process
         assert not [line for line in process.log if "Traceback" in line]
+        assert not [line for line in process.log if '"mcp.server' in line], "the SDK tells of each request"
 
 
 def modern(method: str, **params: Any) -> dict[str, Any]:
@@ -254,6 +256,38 @@ def test_other_methods(gateway: GatewayProcess, method: str, headers: dict[str, 
     assert call(gateway, method, "/mcp", headers=headers).status == status
 
 
+def test_a_head_opens_no_stream(gateway: GatewayProcess) -> None:
+    wait_until(lambda: not open_streams(gateway), "the streams of tests before this one to end")
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
+    connection.request("HEAD", "/mcp", headers={"accept": "text/event-stream"})
+    with connection.getresponse() as response:
+        assert response.getheader("content-type") == "text/event-stream"
+        assert not open_streams(gateway)
+    connection.close()
+
+
+def open_streams(gateway: GatewayProcess) -> int:
+    return int(call(gateway, "GET", "/healthz").json()["connections"]["sse"])
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_who_hangs_up_while_waiting_leaves_the_line(gateway: GatewayProcess, era: str) -> None:
+    lock, handle = take_lock(gateway, "busy.py"), register(gateway, "hasty")
+    message = tool_call("lock", agent=handle, paths=["busy.py"], wait_s=60)
+    message["params"]["_meta"] = META
+    body = json.dumps(message).encode()
+    head = (
+        f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        f"accept: application/json, text/event-stream\r\nmcp-protocol-version: {VERSIONS[era]}\r\n"
+        f"mcp-method: tools/call\r\nmcp-name: lock\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_S) as sock:
+        sock.sendall(head.encode() + body)
+        wait_until(lambda: call(gateway, "GET", "/v1/locks").json()["waiting"], "somebody in line")
+    wait_until(lambda: not call(gateway, "GET", "/v1/locks").json()["waiting"], "an empty line")
+    free(gateway, lock)
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_hosts_and_origins_are_the_guards_alone(gateway: GatewayProcess, era: str) -> None:
     def ask(**headers: str) -> Answer:
@@ -303,5 +337,10 @@ def test_a_listener_of_the_newer_era_is_told_of_the_end(tmp_path: Path) -> None:
 
 def test_the_older_era_is_the_default(gateway: GatewayProcess) -> None:
     headers = {"content-type": "application/json", "accept": "application/json"}
-    answer = call(gateway, "POST", "/mcp", json.dumps(LIST).encode(), headers)
-    assert answer.status == 200 and answer.headers["content-type"] == "application/json"
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
+    for _ in range(2):  # the connection stays open, and the second request is not kept waiting
+        connection.request("POST", "/mcp", json.dumps(LIST), headers)
+        response = connection.getresponse()
+        assert response.status == 200 and response.getheader("content-type") == "application/json"
+        assert len(json.loads(response.read())["result"]["tools"]) == 12
+    connection.close()

@@ -150,3 +150,25 @@ def test_who_waits_while_the_gateway_stops_is_told_to_come_back(tmp_path: Path) 
         answer = waiting.answer()
         assert_problem(answer, 503, "overloaded")
         assert answer.headers["retry-after"] == "2"
+
+
+def test_with_tokens_one_goes_by_the_tokens_name_and_cancels_only_ones_own(tmp_path: Path) -> None:
+    names = {"ann": ["tasks"], "bob": ["tasks"], "boss": ["admin"], "reader": ["events:follow"]}
+    tokens = [{"name": name, "token": f"hrd_{name}_0123456789", "scopes": s} for name, s in names.items()]
+    (tmp_path / "herdr.yaml").write_text(json.dumps({"auth": {"tokens": tokens}}))
+    with running_gateway(tmp_path / "data", "--config", str(tmp_path / "herdr.yaml")) as gateway:
+
+        def as_(who: str, path: str, **body: object) -> Answer:
+            bearer = {"authorization": f"Bearer hrd_{who}_0123456789"}
+            return call(gateway, "POST", f"/v1/tasks{path}", body, bearer)
+
+        for task in ("T1", "T2"):
+            made = done(as_("ann", "", title="t", role="coder", task=task), 201)
+            assert made["created_by"] == "ann"
+        assert done(as_("bob", "/claim", role="coder"))["holder"] == "bob"
+        problem = assert_problem(as_("bob", "/T1/cancel"), 403, "missing_scope")
+        assert "created by ann" in problem["detail"]
+        assert_problem(as_("reader", "/T1/cancel"), 403, "missing_scope")
+        ended = done(as_("ann", "/T1/cancel", reason="not needed"))
+        assert (ended["state"], ended["steps"][-1]["by"]) == ("canceled", "ann")
+        assert done(as_("boss", "/T2/cancel"))["steps"][-1]["by"] == "boss"

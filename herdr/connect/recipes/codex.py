@@ -11,8 +11,9 @@ HOME = "CODEX_HOME"
 WRITES = "apply_patch|Edit|Write"
 EVENTS = (
     *(("SessionStart", None), ("UserPromptSubmit", None), ("PreToolUse", WRITES), ("PostToolUse", WRITES)),
-    *(("PostCompact", None), ("Stop", None), ("SessionEnd", None)),
+    *(("PostCompact", None), ("Stop", None)),
 )
+END_S = 3  # Codex lets the hook at the end of a session take no longer, and complains of more
 
 
 def _server(wish: Wish) -> str:
@@ -30,7 +31,8 @@ def _profile(wish: Wish) -> str:
 
 
 def _user(wish: Wish) -> list[File]:
-    hooks = tuple(grouped(wish, CLIENT, EVENTS, command(wish, CLIENT)))
+    at_end = grouped(wish, CLIENT, (("SessionEnd", None),), command(wish, CLIENT, END_S))
+    hooks = (*grouped(wish, CLIENT, EVENTS, command(wish, CLIENT)), *at_end)
     files = [
         File(".codex/config.toml", (Edit("tables", ("mcp_servers", SERVER), _server(wish)),), home=HOME),
         File(".codex/hooks.json", hooks, home=HOME),

@@ -1,6 +1,6 @@
 // The frame: navigation, keys, theme and sign-in. Views are loaded when they are opened.
-import { html, render, useEffect, useState } from "./kit.js";
-import { ErrorNote, Badge, Code, Panel } from "./parts.js";
+import { html, render, useEffect, useRef, useState } from "./kit.js";
+import { Badge, Code, ErrorNote, Panel, Text } from "./parts.js";
 import { api, here, onSignedOut, setHash, startLive, useLive } from "./store.js";
 
 const VIEWS = [
@@ -13,7 +13,8 @@ const VIEWS = [
   ["tasks", "Tasks", "t"],
   ["clients", "Clients", "p"],
 ];
-const THEME = "herdr-theme";
+const THEME = "herdr-theme"; // also in theme.js, which applies it before anything is drawn
+const AGAIN_MS = 2000;
 
 function useHere() {
   const [place, set] = useState(here());
@@ -32,7 +33,11 @@ function useKeys(toggleHelp) {
       const typing = event.target.closest?.("input, textarea, select, dialog");
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "?") toggleHelp();
-      else if (awaits) {
+      else if (event.key === "/") {
+        const search = document.querySelector("main input");
+        if (search) event.preventDefault(); // else the slash is typed into it
+        search?.focus();
+      } else if (awaits) {
         const found = VIEWS.find(([, , key]) => key === event.key);
         if (found) location.hash = `#/${found[0]}`;
         awaits = false;
@@ -51,15 +56,36 @@ function toggleTheme() {
   dispatchEvent(new Event(THEME));
 }
 
-function Bar({ view, me }) {
+async function signOut() {
+  await api("/v1/browser-sessions", { method: "DELETE" });
+  location.reload();
+}
+
+const skip = () => {
+  const main = document.querySelector("main");
+  main.tabIndex = -1;
+  main.focus();
+};
+
+function State({ follows }) {
   const live = useLive();
+  if (!follows) return html`<span title="this token has no scope events:follow"><${Badge} kind="warn">not live<//></span>`;
+  return html`<${Badge} kind=${live.connected ? "ok" : "bad"}>${live.connected ? "live" : "not connected"}<//>`;
+}
+
+function Bar({ view, me, follows }) {
+  const live = useLive();
+  const links = useRef();
+  useEffect(() => links.current.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [view]);
   return html`<nav class="bar" aria-label="views">
+    <button class="skip" onClick=${skip}>skip to the content</button>
     <a class="brand" href="#/overview"><img src="/dashboard/icon.svg" alt="" width="22" height="22" />Herdr</a>
-    <div class="links">${VIEWS.map(([name, title, key]) => html`<a key=${name} href=${`#/${name}`} title=${`g ${key}`}
+    <div class="links" ref=${links}>${VIEWS.map(([name, title, key]) => html`<a key=${name} href=${`#/${name}`} title=${`g ${key}`}
       aria-current=${name === view ? "page" : undefined}>${title}</a>`)}</div>
     <div class="state">
-      <span role="status"><${Badge} kind=${live.connected ? "ok" : "bad"}>${live.connected ? "live" : "not connected"}<//></span>
-      ${me && !me.open ? html`<span class="dim">${me.name}</span>` : null}
+      ${live.isNewer ? html`<button onClick=${() => location.reload()}>version ${live.version}: reload</button>` : null}
+      <span role="status"><${State} follows=${follows} /></span>
+      ${me.open ? null : html`<span class="dim cut"><${Text}>${me.name}<//></span><button class="quiet" onClick=${signOut}>sign out</button>`}
       <button class="quiet" onClick=${toggleTheme} aria-label="light or dark">◐</button>
     </div>
   </nav>`;
@@ -82,18 +108,36 @@ function View({ name, params }) {
   return html`<${loaded.View} params=${params} />`;
 }
 
-const Help = ({ onClose }) => html`<div class="help" role="dialog" aria-label="keys">
-  <${Panel} title="Keys" actions=${html`<button class="quiet" onClick=${onClose}>close</button>`}>
+function Help({ onClose }) {
+  const dialog = useRef();
+  useEffect(() => dialog.current.showModal(), []);
+  return html`<dialog ref=${dialog} class="help" aria-label="keys" onClose=${onClose}
+    onKeyDown=${(event) => event.key === "?" && dialog.current.close()}>
+    <h2>Keys</h2>
     <dl>${VIEWS.map(([name, title, key]) => html`<div key=${name}><dt><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${title}</dd></div>`)}
+      <div><dt><kbd>/</kbd></dt><dd>to the filter</dd></div>
+      <div><dt><kbd>↑</kbd> <kbd>↓</kbd></dt><dd>from row to row</dd></div>
+      <div><dt><kbd>Enter</kbd></dt><dd>open the row</dd></div>
+      <div><dt><kbd>p</kbd></dt><dd>in Live: pause, go on</dd></div>
+      <div><dt><kbd>Esc</kbd></dt><dd>close</dd></div>
       <div><dt><kbd>?</kbd></dt><dd>this list</dd></div></dl>
-  <//>
-</div>`;
+    <form method="dialog" class="actions"><button>Close</button></form>
+  </dialog>`;
+}
 
 const SignIn = ({ error }) => html`<main class="sign-in">
   <${Panel} title="Sign in">
     <p>This gateway asks for a token. Run this where the token is set, and open the link that it prints:</p>
     <${Code} text="herdr open" />
     <${ErrorNote} error=${error} />
+  <//>
+</main>`;
+
+const Unreachable = ({ error }) => html`<main class="sign-in">
+  <${Panel} title="No answer">
+    <${ErrorNote} error=${error} />
+    <p>See how the gateway is where it runs:</p>
+    <${Code} text="herdr doctor" />
   <//>
 </main>`;
 
@@ -104,37 +148,53 @@ async function signIn() {
   await api("/v1/browser-sessions", { method: "POST", body: { ticket } });
 }
 
-function App() {
-  const place = useHere();
-  const [me, setMe] = useState(null);
-  const [error, setError] = useState(null);
-  const [help, setHelp] = useState(false);
-  useKeys(() => setHelp((shown) => !shown));
+const FOLLOW = ["admin", "events:follow"];
+const canFollow = (me) => me.scopes === null || FOLLOW.some((scope) => me.scopes.includes(scope));
+
+// Who is signed in. Looked up again when a link is opened in this tab, and, while nobody is, when one comes back to it
+function useMe() {
+  const [state, set] = useState({ me: null, error: null });
   useEffect(() => {
+    let isIn = false;
+    let timer = 0;
     const look = async () => {
+      clearTimeout(timer);
       try {
-        setMe(await api("/v1/me"));
-        setError(null);
-        startLive();
-      } catch (problem) {
-        setError((before) => before ?? problem);
-        if (problem.status === 0) setTimeout(look, 2000);
+        const me = await api("/v1/me");
+        isIn = true;
+        set({ me, error: null });
+        if (canFollow(me)) startLive();
+      } catch (error) {
+        set((before) => ({ me: null, error: error.status === 401 ? (before.error ?? error) : error }));
+        if (error.status !== 401) timer = setTimeout(look, AGAIN_MS);
       }
     };
-    signIn().catch(setError).then(look);
-    onSignedOut(() => setMe(null));
+    const linked = () => signIn().catch((error) => set({ me: null, error })).then(look);
+    onSignedOut((error) => {
+      isIn = false;
+      set({ me: null, error });
+    });
+    addEventListener("hashchange", () => location.hash.startsWith("#login=") && linked());
+    addEventListener("focus", () => isIn || look());
+    linked();
   }, []);
+  return state;
+}
+
+function App() {
+  const place = useHere();
+  const { me, error } = useMe();
+  const [help, setHelp] = useState(false);
+  useKeys(() => setHelp((shown) => !shown));
   useEffect(() => {
     const title = VIEWS.find(([name]) => name === place.view)?.[1] ?? "";
     document.title = title ? `${title} · Herdr` : "Herdr";
   }, [place.view]);
-  if (!me) return error ? html`<${SignIn} error=${error} />` : html`<main aria-busy="true"></main>`;
-  return html`<${Bar} view=${place.view} me=${me} />
+  if (!me && error) return error.status === 401 ? html`<${SignIn} error=${error} />` : html`<${Unreachable} error=${error} />`;
+  if (!me) return html`<main aria-busy="true"></main>`;
+  return html`<${Bar} view=${place.view} me=${me} follows=${canFollow(me)} />
     <${View} name=${place.view} params=${place.params} />
     ${help ? html`<${Help} onClose=${() => setHelp(false)} />` : null}`;
 }
 
-document.documentElement.dataset.theme = localStorage.getItem(THEME) ?? "";
-const root = document.getElementById("app");
-root.replaceChildren();
-render(html`<${App} />`, root);
+render(html`<${App} />`, document.getElementById("app"));

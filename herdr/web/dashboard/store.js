@@ -35,23 +35,37 @@ export async function api(path, { method = "GET", body, raw = false } = {}) {
     throw new Problem(answer.status, "not_json", "Something else than the gateway has answered.");
   }
   if (answer.ok) return value;
-  if (answer.status === 401) signedOut();
-  throw new Problem(answer.status, value?.code ?? "error", value?.detail ?? `The gateway answered ${answer.status}.`);
+  const problem = new Problem(answer.status, value?.code ?? "error", value?.detail ?? `The gateway answered ${answer.status}.`);
+  if (answer.status === 401) signedOutHandler(problem);
+  throw problem;
+}
+
+// Events of the log in order: page after page, at most so many, since a filter that seldom fits reads on and on
+export async function readLog(filter, { after, pages }) {
+  const found = [];
+  let cursor = String(after);
+  for (let read = 0; read < pages; read++) {
+    const page = await api(`/v1/events?${new URLSearchParams({ ...filter, after: cursor, limit: 1000 })}`);
+    found.push(...page.events);
+    if (page.cursor === cursor) break;
+    cursor = page.cursor;
+  }
+  return found;
 }
 
 // The live stream -------------------------------------------------------------------------------------------------
 
-const live = { connected: false, samples: [], events: [], skipped: 0, epoch: "", head: 0, version: "", leader: false };
+const live = { connected: false, samples: [], events: [], skipped: 0, epoch: "", head: 0, version: "", isNewer: false, leader: false };
 const listeners = new Set();
 const arrivals = new Set();
 let frame = 0;
 let channel = null;
 let source = null;
 let failures = 0;
+let isStarted = false;
 let signedOutHandler = () => {};
 
 export const onSignedOut = (handler) => (signedOutHandler = handler);
-const signedOut = () => signedOutHandler();
 
 function changed() {
   // One drawing for all that comes within a frame; tabs in the background draw once a second
@@ -66,12 +80,18 @@ function changed() {
 function take(kind, data) {
   if (kind === "hello") {
     const isOther = live.epoch && live.epoch !== data.epoch;
-    const known = new Set(isOther ? [] : live.events.map((event) => event.seq));
     const events = isOther ? [] : live.events;
+    const known = new Set(events.map((event) => event.seq));
+    const first = data.recent[0]?.seq ?? 0;
+    const last = events.at(-1)?.seq ?? first;
+    live.skipped += Math.max(0, first - last - 1); // what came while there was no stream, and is not told again
     live.events = [...events, ...data.recent.filter((event) => !known.has(event.seq))].slice(-EVENTS_KEPT);
-    live.samples = data.samples.length >= live.samples.length ? data.samples : [...live.samples, ...data.samples];
-    live.samples = live.samples.slice(-SAMPLES_KEPT);
-    Object.assign(live, { connected: true, epoch: data.epoch, head: data.head, version: data.version });
+    // A gateway that was started again knows nothing of before; one that was not tells much of it twice
+    const begin = data.samples[0]?.t;
+    const earlier = begin ? live.samples.filter((sample) => sample.t < begin) : live.samples;
+    live.samples = [...earlier, ...data.samples].slice(-SAMPLES_KEPT);
+    const isNewer = live.isNewer || Boolean(live.version && live.version !== data.version);
+    Object.assign(live, { connected: true, epoch: data.epoch, head: data.head, version: data.version, isNewer });
     for (const arrival of arrivals) arrival(null);
   } else if (kind === "sample") {
     live.samples = [...live.samples, data].slice(-SAMPLES_KEPT);
@@ -105,11 +125,14 @@ function lead() {
     tell("connection", { connected: false });
     if (source.readyState !== EventSource.CLOSED) return; // it comes back by itself
     source = null;
+    api("/v1/me").catch(() => {}); // the session may be over: then this says so
     setTimeout(lead, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
   };
 }
 
 export function startLive() {
+  if (isStarted) return;
+  isStarted = true;
   if (!("locks" in navigator) || !("BroadcastChannel" in window)) {
     lead(); // not a secure context: a stream for each tab
     return;

@@ -93,7 +93,7 @@ class Agents:
         two windows may be open, so each gets a name of its own.
         """
         known = next((a for a in self._agents.values() if (a.name, a.caller) == (name, caller.name)), None)
-        if known is not None and "/" in name:
+        if known is not None:
             handle = known.handle
             workspace, session = workspace or known.workspace, session or known.session
         else:

@@ -101,7 +101,7 @@ class McpEndpoint:
         if peek.method == "notifications/cancelled" and peek.params is not None:
             task = self._under_way.get((session, bytes(peek.params.request_id)))
             if task is not None:
-                pass
+                task.cancel()
         reply: Callable[[Message], Awaitable[None]] = send
         if peek.method == "initialize":
             reply = _with_header(send, (HEADER, self._sessions.begin().encode()))

@@ -52,8 +52,12 @@ async def heard_of(notices: Notices, count: int) -> list[ServerEvent]:
 
 async def test_many_changes_of_one_thing_are_one_notice() -> None:
     notices = Notices(list)
-    notices.committed([event("lock.granted")] * 100 + [event("handoff.created")])
-    notices.committed([event("lock.released")])
+    notices.committed([event("lock.granted")] * 100)
+
+    async def later() -> None:
+        notices.committed([event("lock.released"), event("handoff.created")])
+
+    asyncio.get_running_loop().call_later(0.01, lambda: asyncio.ensure_future(later()))
     assert await heard_of(notices, 2) == [
         ResourceUpdated(uri="herdr://locks"),
         ResourceUpdated(uri="herdr://tasks"),

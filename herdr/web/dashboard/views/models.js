@@ -17,7 +17,7 @@ function Slot({ slot, context }) {
   return html`<li class=${`slot ${slot.state}`} title=${`slot ${slot.slot}: ${slot.state}${idle}`}>
     <span class="line"><span class="dim num">${slot.slot}</span><${Badge} kind=${slot.state === "busy" ? "warn" : isFree ? "neutral" : "ok"}>${slot.state}<//></span>
     <b class="cut">${isFree ? html`<span class="dim">nobody’s</span>` : html`<${Text}>${slot.agent}<//>`}</b>
-    <span class="dim cut">${slot.route ? seen(slot.route) : " "}</span>
+    <span class="dim cut">${slot.route ? seen(slot.route) : "\u00a0"}</span>
     <progress max=${context || 1} value=${slot.cached_tokens ?? 0} aria-label=${`cached tokens of slot ${slot.slot}`}></progress>
     <span class="dim num">${(slot.cached_tokens ?? 0).toLocaleString("en")} cached</span>
   </li>`;
@@ -91,16 +91,18 @@ const median = (values) => (values.length ? [...values].sort((a, b) => a - b)[Ma
 function Tiles({ calls }) {
   const prompt = calls.reduce((sum, call) => sum + call.prompt_tokens, 0);
   const cached = calls.reduce((sum, call) => sum + call.cached_tokens, 0);
-  const firsts = calls.map((call) => call.first_token_ms).filter((ms) => ms !== null);
+  const middle = (name) => median(calls.map((call) => call[name]).filter((ms) => ms !== null));
   const failed = calls.filter((call) => call.error).length;
   const tiles = [
     [calls.length, "newest calls"],
-    [firsts.length ? `${median(firsts)} ms` : "–", "to the first token, median"],
-    [prompt ? `${Math.round((100 * cached) / prompt)} %` : "–", "of prompt tokens cached"],
-    [calls.reduce((sum, call) => sum + call.output_tokens, 0).toLocaleString("en"), "tokens written"],
-    [failed, "failed", failed ? "bad" : ""],
+    [middle("queue_ms"), "in the queue, median", "ms"],
+    [middle("first_token_ms"), "to the first token, median", "ms"],
+    [prompt ? Math.round((100 * cached) / prompt) : null, "of prompt tokens cached", "%"],
+    [calls.reduce((sum, call) => sum + call.output_tokens, 0), "tokens written"],
+    [failed, "failed"],
   ];
-  return html`<div class="tiles">${tiles.map(([value, title, kind = ""]) => html`<div class="tile" key=${title}><b class=${kind}>${value}</b><span>${title}</span></div>`)}</div>`;
+  return html`<div class="tiles">${tiles.map(([value, title, unit = ""]) => html`<div class="tile" key=${title}>
+    <b class=${title === "failed" && value ? "bad" : ""}>${value === null ? "–" : `${value.toLocaleString("en")} ${unit}`}</b><span>${title}</span></div>`)}</div>`;
 }
 
 export default function Models({ params }) {

@@ -12,7 +12,7 @@ const ROLES = { user: "accent", assistant: "p1" };
 function Listed({ row, params, isOpen }) {
   return html`<li><a href=${linkTo(VIEW, params, { session: row.session })} aria-current=${isOpen ? "true" : undefined}>
     <b><${Text}>${row.session}<//></b>
-    <span class="dim"><${Num} n=${row.messages} /> messages, <${Num} n=${row.full_tokens} /> tokens, <${Ago} time=${row.updated} /></span>
+    <span class="dim"><${Num} n=${row.messages} /> ${row.messages === 1 ? "message" : "messages"}, <${Num} n=${row.full_tokens} /> tokens, <${Ago} time=${row.updated} /></span>
     <span class="dim cut">${row.sources.map(seen).join(", ")}</span>
   </a></li>`;
 }

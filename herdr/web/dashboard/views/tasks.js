@@ -43,9 +43,9 @@ function Filters({ tasks, params }) {
       <option value="">all</option>${[...new Set([...values, params.get(name)].filter(Boolean))].sort().map((value) => html`<option key=${value} value=${value}>${seen(value)}</option>`)}
     </select></label>`;
   return html`<div class="filters">
-    <${Field} label="Find" type="search" value=${params.get("q") ?? ""} placeholder="title, holder or question" onInput=${(q) => retype(VIEW, params, { q })} />
+    ${tasks.length ? html`<${Field} label="Find" type="search" value=${params.get("q") ?? ""} placeholder="title, holder or question" onInput=${(q) => retype(VIEW, params, { q })} />
     ${pick("role", tasks.map((task) => task.role))}
-    ${pick("workspace", tasks.map((task) => task.workspace))}
+    ${pick("workspace", tasks.map((task) => task.workspace))}` : null}
     <button class="primary" onClick=${() => open(VIEW, params, { create: "1", task: null })}>New task</button>
   </div>`;
 }
@@ -72,7 +72,7 @@ export default function Tasks({ params }) {
     ${data ? html`<${Filters} tasks=${tasks} params=${params} />` : null}
     ${params.get("create") ? html`<${Create} onDone=${created} onCancel=${close} workspace=${params.get("workspace")} role=${params.get("role")} />` : null}
     ${id ? html`<${Task} key=${id} id=${id} onClose=${close} onChange=${reload} />` : null}
-    ${data && !tasks.length && !params.get("create") ? html`<${Panel} title="Tasks"><${Empty} title="There is no task. Whoever has the role takes it up:" command="herdr task create 'Sum the cart once' --role coder" /><//>` : null}
+    ${data && !tasks.length && !params.get("create") ? html`<${Panel} title="Tasks"><${Empty} title="There is no task yet. Create one here or in a terminal; whoever has its role takes it up:" command="herdr task create 'Sum the cart once' --role coder" /><//>` : null}
     ${tasks.length ? html`<div class="board">${COLUMNS.map(([name, title, states]) => html`<${Column} key=${name} name=${name} title=${title} params=${params}
       tasks=${shown.filter((task) => states.includes(task.state))} />`)}</div>` : null}
   </main>`;

@@ -7,8 +7,8 @@ import { linkTo } from "./place.js";
 const NAME_MAX = 20; // characters of the box's width
 
 function short(name) {
-  const text = seen(name);
-  return text.length > NAME_MAX ? `${text.slice(0, NAME_MAX - 1)}…` : text;
+  const text = [...seen(name)]; // by characters: half of one is none
+  return text.length > NAME_MAX ? `${text.slice(0, NAME_MAX - 1).join("")}…` : text.join("");
 }
 
 function state(name, locks, isWaiting) {
@@ -42,6 +42,6 @@ export function WaitPicture({ arrows, locks, params }) {
       ${boxes.map((box) => html`<${Box} key=${box.name} box=${box} locks=${locks} isWaiting=${waiting.has(box.name)} params=${params} />`)}
     </svg>
   </div>
-  <p class="legend dim"><span class="stroke"></span> for a lock <span class="stroke declared"></span> declared, for a result
+  <p class="picture-key dim"><span class="stroke"></span> for a lock <span class="stroke declared"></span> declared, for a result
     ${left ? html` · ${left} more names are in the tables` : null}</p>`;
 }
