@@ -121,7 +121,7 @@ function Help({ onClose }) {
       <div><dt><kbd>p</kbd></dt><dd>in Live: pause, go on</dd></div>
       <div><dt><kbd>Esc</kbd></dt><dd>close</dd></div>
       <div><dt><kbd>?</kbd></dt><dd>this list</dd></div></dl>
-    <form method="dialog" class="actions"><button>Close</button></form>
+    <div class="actions"><button onClick=${() => dialog.current.close()}>Close</button></div>
   </dialog>`;
 }
 
@@ -148,8 +148,7 @@ async function signIn() {
   await api("/v1/browser-sessions", { method: "POST", body: { ticket } });
 }
 
-const FOLLOW = ["admin", "events:follow"];
-const canFollow = (me) => me.scopes === null || FOLLOW.some((scope) => me.scopes.includes(scope));
+const canFollow = (me) => me.scopes === null || me.scopes.includes("events:follow");
 
 // Who is signed in. Looked up again when a link is opened in this tab, and, while nobody is, when one comes back to it
 function useMe() {

@@ -2,10 +2,18 @@
 import { html, useEffect, useRef, useState } from "./kit.js";
 
 // Characters that nobody sees, or that turn the text around, are shown as what they are
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const HIDDEN = new RegExp(
+  "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f" +
+    "\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}]", // the last: letters as invisible tags
+  "gu",
+);
 
-export const seen = (text) =>
-  String(text).replace(HIDDEN, (c) => `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
+function escaped(character) {
+  const code = character.codePointAt(0).toString(16).padStart(4, "0");
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code}`;
+}
+
+export const seen = (text) => String(text).replace(HIDDEN, escaped);
 
 export const Text = ({ children }) => html`<span class="text">${seen([children].flat().join(""))}</span>`;
 export const Badge = ({ kind = "neutral", children }) => html`<span class=${`badge ${kind}`}>${children}</span>`;
@@ -54,7 +62,7 @@ export function Left({ time }) {
 export const ErrorNote = ({ error }) =>
   error ? html`<p class="note bad" role="alert"><${Text}>${error.detail ?? error.message}<//></p>` : null;
 
-export function Code({ text }) {
+export function Copy({ text, label, children = "copy" }) {
   const [copied, set] = useState(false);
   const copy = async () => {
     try {
@@ -65,9 +73,11 @@ export function Code({ text }) {
       /* no clipboard here: the text can be selected */
     }
   };
-  return html`<span class="code"><code>${text}</code>
-    <button class="quiet" onClick=${copy} aria-label=${`copy ${text}`}>${copied ? "copied" : "copy"}</button></span>`;
+  return html`<button class="quiet" onClick=${copy} aria-label=${label}>${copied ? "copied" : children}</button>`;
 }
+
+export const Code = ({ text }) => html`<span class="code"><code>${text}</code>
+  <${Copy} text=${text} label=${`copy ${text}`} /></span>`;
 
 export const Empty = ({ title, command, children }) => html`<div class="empty">
   <p>${title}</p>
@@ -93,10 +103,11 @@ export const Tabs = ({ tabs, value, onChange }) => html`<div class="tabs" role="
 export function Table({ columns, rows, empty, onRow, selected, rowKey = (row) => row.id, label }) {
   if (!rows?.length) return empty ?? null;
   const keyed = (row) => (event) => {
-    if (event.key === "Enter" || event.key === " ") {
-      event.preventDefault();
-      onRow(row);
-    }
+    const next = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+    if (event.target !== event.currentTarget || !(next || event.key === "Enter" || event.key === " ")) return;
+    event.preventDefault();
+    if (next) event.target[next]?.focus();
+    else onRow(row);
   };
   return html`<div class="scroller"><table aria-label=${label}>
     <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class=${c.num ? "num" : ""}>${c.title}</th>`)}</tr></thead>
@@ -111,6 +122,14 @@ export function Table({ columns, rows, empty, onRow, selected, rowKey = (row) =>
 
 const LEAVES = 100; // of one object or array that are drawn; more at a click
 const DEEP = 60;
+const LONG = 2000; // characters of one text that are drawn; all at a click
+
+function Words({ text }) {
+  const [all, set] = useState(false);
+  if (text.length <= LONG || all) return html`<span class="value string">“${seen(text)}”</span>`;
+  return html`<span class="value string">“${seen(text.slice(0, LONG))}…</span>
+    <button class="quiet" onClick=${() => set(true)}>${(text.length - LONG).toLocaleString("en")} more characters</button>`;
+}
 
 export function Tree({ value, name, depth = 0, open = depth < 2 }) {
   const [isOpen, set] = useState(open);
@@ -118,7 +137,7 @@ export function Tree({ value, name, depth = 0, open = depth < 2 }) {
   const label = name === undefined ? null : html`<span class="key"><${Text}>${name}<//>: </span>`;
   if (value === null || typeof value !== "object") {
     const kind = value === null ? "null" : typeof value;
-    return html`<div class="leaf">${label}<span class=${`value ${kind}`}>${kind === "string" ? `“${seen(value)}”` : String(value)}</span></div>`;
+    return html`<div class="leaf">${label}${kind === "string" ? html`<${Words} text=${value} />` : html`<span class=${`value ${kind}`}>${String(value)}</span>`}</div>`;
   }
   const entries = Array.isArray(value) ? value.map((v, i) => [i, v]) : Object.entries(value);
   const said = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
@@ -134,7 +153,11 @@ export function Tree({ value, name, depth = 0, open = depth < 2 }) {
 
 export function Confirm({ title, text, action, onYes, onNo, children }) {
   const dialog = useRef();
-  useEffect(() => dialog.current.showModal(), []);
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current.showModal();
+    return () => before?.focus(); // it is taken away, not closed, and then nothing gives the focus back
+  }, []);
   const yes = (event) => {
     event.preventDefault();
     onYes();

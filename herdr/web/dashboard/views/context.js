@@ -73,21 +73,29 @@ function Outline({ workspace, params }) {
   <//>`;
 }
 
-function Shown({ tab, workspace, params }) {
-  if (tab === "symbols") return html`<${Symbols} key=${workspace} workspace=${workspace} params=${params} />`;
+const Unwatched = ({ workspace }) => html`<${Panel} title="Index">
+  <${Empty} title="No folder is watched by this name, so there is no map of it." command=${`herdr workspace add . --name '${seen(workspace).replaceAll("'", "'\\''")}'`} />
+<//>`;
+
+function Shown({ tab, workspace, isWatched, params }) {
+  if (tab === "symbols" && isWatched) return html`<${Symbols} key=${workspace} workspace=${workspace} params=${params} />`;
   if (tab === "sessions") return html`<${Sessions} key=${workspace} workspace=${workspace} params=${params} />`;
   if (tab === "artifacts") return html`<${Artifacts} key=${workspace} workspace=${workspace} params=${params} />`;
+  if (!isWatched) return html`<${Unwatched} workspace=${workspace} />`;
   return html`<${Index} key=${workspace} workspace=${workspace} /><${Outline} key=${`map ${workspace}`} workspace=${workspace} params=${params} />`;
 }
 
 export default function Context({ params }) {
   const watched = useFetch("/v1/workspaces", { on: ["herdr."], every: 10 });
   const sessions = useFetch("/v1/sessions?limit=1000", { every: 10 });
-  const tab = TABS.some(([key]) => key === params.get("tab")) ? params.get("tab") : "map";
   const names = namesOf(watched.data, sessions.data);
   const isRead = watched.data ?? watched.error;
   const ofSession = sessions.data?.sessions.find((row) => row.session === params.get("session"))?.workspace;
+  const folders = watched.data?.workspaces ?? [];
   const current = params.get("workspace") ?? ofSession ?? names[0];
+  // Who may not list the folders may still read what is known of them
+  const isWatched = Boolean(watched.error) || folders.some((folder) => folder.name === current);
+  const tab = TABS.some(([key]) => key === params.get("tab")) ? params.get("tab") : isWatched ? "map" : "sessions";
   useEffect(() => {
     document.querySelector('.choices [aria-current="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [current]);
@@ -99,8 +107,8 @@ export default function Context({ params }) {
   return html`<main data-view="context">
     <h1 hidden>Context</h1>
     <${ErrorNote} error=${watched.error} />
-    <${Workspaces} names=${names} watched=${watched.data?.workspaces ?? []} current=${current} params=${params} />
+    <${Workspaces} names=${names} watched=${folders} current=${current} params=${params} />
     <${Tabs} tabs=${TABS} value=${tab} onChange=${(next) => open(VIEW, params, { tab: next, workspace: current })} />
-    <${Shown} tab=${tab} workspace=${current} params=${params} />
+    <${Shown} tab=${tab} workspace=${current} isWatched=${isWatched} params=${params} />
   </main>`;
 }

@@ -1,27 +1,17 @@
-// The tail of the log: filtered, paused, one event as a tree, and everything that came of one cause as a timeline.
-import { html, useEffect, useMemo, useState } from "../kit.js";
-import { Ago, Badge, Bytes, Empty, ErrorNote, Field, Panel, Table, Text, Tree } from "../parts.js";
-import { api, setHash, useLive } from "../store.js";
+// The tail of the log: filtered, paused, searched further back; one event beside it.
+import { html, useCallback, useEffect, useMemo, useState } from "../kit.js";
+import { Ago, Badge, Empty, ErrorNote, Field, Panel, Table, Tabs, Text, seen } from "../parts.js";
+import { readLog, useLive } from "../store.js";
+import { EventPanel } from "./event.js";
+import { asQuery, fitting, isFiltered } from "./match.js";
+import { open, retype } from "./place.js";
 
+const VIEW = "live";
 const SHOWN = 200; // rows: more than fit on any screen, and few enough to draw at once
-const CHAIN_MAX = 200;
-
-function globbed(pattern) {
-  const literal = pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".");
-  return new RegExp(`^${pattern.includes("*") || pattern.includes("?") ? literal : `.*${literal}.*`}$`, "i");
-}
-
-function fitting(events, params) {
-  const tests = ["type", "source", "workspace", "subject", "session"]
-    .filter((name) => params.get(name))
-    .map((name) => [name, globbed(params.get(name))]);
-  const text = params.get("text")?.toLowerCase();
-  return events.filter(
-    (event) =>
-      tests.every(([name, test]) => test.test(event[name] ?? "")) &&
-      (!text || JSON.stringify(event).toLowerCase().includes(text)),
-  );
-}
+const FURTHER = 20000; // events that a search goes back
+const PAGES = 80; // of the log, at most 1,000 events or 256 KiB each
+const LANES = [["", "all lanes"], ["P0", "P0"], ["P1", "P1"], ["P2", "P2"]];
+const LINKED = ["session", "task", "trace"]; // filters that only links set
 
 const COLUMNS = [
   { key: "seq", title: "seq", num: true },
@@ -29,104 +19,86 @@ const COLUMNS = [
   { key: "priority", title: "lane", render: (event) => html`<${Badge} kind=${(event.priority ?? "").toLowerCase()}>${event.priority ?? "?"}<//>` },
   { key: "type", title: "type", render: (event) => html`<b><${Text}>${event.type}<//></b>` },
   { key: "source", title: "source" },
-  { key: "subject", title: "about", render: (event) => html`<${Text}>${event.subject ?? event.session ?? ""}<//>` },
+  { key: "about", title: "about", render: (event) => html`<${Text}>${event.subject ?? event.task ?? event.session ?? ""}<//>` },
 ];
 
-function useWhole(event) {
-  const [state, set] = useState({ seq: null, whole: null, error: null });
-  useEffect(() => {
-    if (!event?.ref) return;
-    api(event.ref).then(
-      (whole) => set({ seq: event.seq, whole, error: null }),
-      (error) => set({ seq: event.seq, whole: null, error }),
+// What fits in the part of the log that the tail no longer has
+function useSearch(params, head) {
+  const key = JSON.stringify(Object.entries(Object.fromEntries(params)).filter(([name]) => name !== "event"));
+  const [state, set] = useState({ key: null, events: [], error: null });
+  const search = useCallback(() => {
+    set({ key, events: [], error: null, isBusy: true });
+    readLog(asQuery(params), { after: Math.max(0, head - FURTHER), pages: PAGES }).then(
+      (events) => set({ key, events: fitting(events, params).slice(-SHOWN), error: null, isDone: true }),
+      (error) => set({ key, events: [], error }),
     );
-  }, [event?.seq]);
-  const isIt = state.seq === event?.seq;
-  return { whole: isIt && state.whole ? state.whole : event, error: isIt ? state.error : null };
+  }, [key, head]);
+  return [state.key === key ? state : { events: [], error: null }, search];
 }
 
-// What has the same cause: the trace where there is one, else the task, else the session; and what it was based on
-function causeOf(event) {
-  for (const name of ["trace", "task", "session"]) if (event[name]) return [name, event[name]];
-  return null;
-}
-
-const idOf = (name, value) => (name === "trace" ? value.split("-")[1] : value);
-
-function useChain(event, events) {
-  const cause = event && causeOf(event);
-  const [older, set] = useState({ of: null, events: [] });
-  const key = cause?.join();
+// The tail goes on beneath; what is shown stays as it was
+function usePause(events) {
+  const [frozen, freeze] = useState(null);
+  const toggle = useCallback(() => freeze((before) => (before ? null : events)), [events]);
   useEffect(() => {
-    if (!event?.session) return;
-    const after = Math.max(0, event.seq - 5000);
-    api(`/v1/events?session=${encodeURIComponent(event.session)}&after=${after}&limit=${CHAIN_MAX}`).then(
-      (page) => set({ of: key, events: page.events }),
-      () => {},
-    );
-  }, [key]);
-  return useMemo(() => {
-    if (!event) return [];
-    const all = new Map([...(older.of === key ? older.events : []), ...events].map((e) => [e.seq, e]));
-    const isOf = (e) => cause && e[cause[0]] && idOf(cause[0], e[cause[0]]) === idOf(...cause);
-    const found = [...all.values()].filter((e) => isOf(e) || e.seq === event.based_on || e.based_on === event.seq || e.seq === event.seq);
-    return found.sort((a, b) => a.seq - b.seq).slice(-CHAIN_MAX);
-  }, [event?.seq, key, older, events]);
+    const pressed = (event) => {
+      const typing = event.target.closest?.("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey;
+      if (event.key === "p" && !typing) toggle();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, [toggle]);
+  const missed = frozen ? (events.at(-1)?.seq ?? 0) - (frozen.at(-1)?.seq ?? 0) : 0;
+  return { events: frozen ?? events, missed, isPaused: frozen !== null, toggle };
 }
 
-function Chain({ event, events, onOpen }) {
-  const chain = useChain(event, events);
-  const cause = causeOf(event);
-  if (chain.length < 2) return null;
-  const first = Date.parse(chain[0].accepted);
-  return html`<h3>The same ${cause ? cause[0] : "subject"}, step by step</h3>
-    <ol class="steps">${chain.map((step) => html`<li key=${step.seq} class=${step.seq === event.seq ? "" : "past"}>
-      <button class="quiet" onClick=${() => onOpen(step)}><b><${Text}>${step.type}<//></b></button>
-      <span class="dim"> by <${Text}>${step.source}<//>, +${((Date.parse(step.accepted) - first) / 1000).toFixed(1)} s</span>
-      ${step.subject ? html`<div><${Text}>${step.subject}<//></div>` : null}
-    </li>`)}</ol>`;
+function merged(older, events) {
+  if (!older.length) return events;
+  const known = new Set(events.map((event) => event.seq));
+  return [...older.filter((event) => !known.has(event.seq)), ...events].sort((a, b) => a.seq - b.seq);
 }
 
-function Details({ event, events, onOpen, onClose }) {
-  const { whole, error } = useWhole(event);
-  const { data, data_bytes: size, ref, ...envelope } = whole;
-  return html`<${Panel} title=${`Event ${event.seq}`} actions=${html`<button class="quiet" onClick=${onClose}>close</button>`}>
-    <${ErrorNote} error=${error} />
-    <dl class="facts">${Object.entries(envelope).filter(([, value]) => value !== null && value?.length !== 0).map(([name, value]) => html`<dt key=${name}>${name}</dt>
-      <dd class="mono"><${Text}>${typeof value === "object" ? JSON.stringify(value) : value}<//></dd>`)}</dl>
-    ${data === undefined ? html`<p class="dim">payload of <${Bytes} n=${size} /></p>` : html`<${Tree} name="data" value=${data} />`}
-    <${Chain} event=${event} events=${events} onOpen=${onOpen} />
+function Filter({ params, pause, skipped }) {
+  const filter = (name) => ({ value: params.get(name) ?? "", onInput: (value) => retype(VIEW, params, { [name]: value }) });
+  return html`<${Panel} title="Filter" actions=${html`
+    ${skipped ? html`<span class="dim" title="in a storm only a part is shown; the log has all">${skipped.toLocaleString("en")} not shown</span>` : null}
+    <button aria-pressed=${pause.isPaused} title="p" onClick=${pause.toggle}>${pause.isPaused ? `go on (${pause.missed} new)` : "pause"}</button>`}>
+    <div class="fields">
+      <${Field} label="type" placeholder="test.*" ...${filter("type")} />
+      <${Field} label="source" placeholder="claude-code" ...${filter("source")} />
+      <${Field} label="workspace" ...${filter("workspace")} />
+      <${Field} label="subject" placeholder="src/**" ...${filter("subject")} />
+      <${Field} label="anything" placeholder="in the payload too" ...${filter("text")} />
+    </div>
+    <div class="chips"><${Tabs} tabs=${LANES} value=${params.get("priority") ?? ""} onChange=${(lane) => retype(VIEW, params, { priority: lane })} />
+      ${LINKED.filter((name) => params.get(name)).map((name) => html`<button key=${name} class="chip" title="remove this filter"
+        onClick=${() => retype(VIEW, params, { [name]: "" })}>${name} ${seen(params.get(name))} ✕</button>`)}</div>
   <//>`;
 }
 
 export default function Live({ params }) {
   const live = useLive();
-  const [frozen, freeze] = useState(null);
-  const [open, setOpen] = useState(null);
-  const events = frozen ?? live.events;
-  const shown = fitting(events, params).slice(-SHOWN).reverse();
-  const filter = (name) => ({ value: params.get(name) ?? "", onInput: (value) => setHash("live", { ...Object.fromEntries(params), [name]: value }) });
-  const isFiltered = [...params.values()].some(Boolean);
-  const pause = html`<button aria-pressed=${frozen !== null} onClick=${() => freeze(frozen ? null : live.events)}>${frozen ? `go on (${live.events.at(-1)?.seq - (frozen.at(-1)?.seq ?? 0) || 0} new)` : "pause"}</button>`;
-  const empty = isFiltered
-    ? html`<${Empty} title="None of the newest events fits the filter." />`
+  const pause = usePause(live.events);
+  const [older, search] = useSearch(params, live.head);
+  const events = pause.events;
+  const shown = useMemo(() => merged(older.events, fitting(events, params)).slice(-SHOWN).reverse(), [events, older.events, params]);
+  const seq = Number(params.get("event")) || null;
+  const show = (event) => open(VIEW, params, { event: event?.seq ?? event });
+  const close = useCallback(() => open(VIEW, params, { event: null }), [params]);
+  const further = html`<button onClick=${search} disabled=${older.isBusy}>${older.isBusy ? "searching…" : `search the last ${FURTHER.toLocaleString("en")} of the log`}</button>`;
+  const canSearch = isFiltered(params) && live.head > events.length && !older.isDone;
+  const empty = isFiltered(params)
+    ? html`<${Empty} title=${older.isDone ? "Nothing in that part of the log fits the filter." : "None of the newest events fits the filter."}>${canSearch ? further : null}<//>`
     : html`<${Empty} title="Nothing has been published yet." command="herdr publish tool.result --source me" />`;
   return html`<main data-view="live">
     <h1 hidden>Live</h1>
-    <${Panel} title="Filter" actions=${html`${live.skipped ? html`<span class="dim" title="in a storm only a part is shown; the log has all">${live.skipped.toLocaleString("en")} not shown</span>` : null}${pause}`}>
-      <div class="fields">
-        <${Field} label="type" placeholder="test.*" ...${filter("type")} />
-        <${Field} label="source" ...${filter("source")} />
-        <${Field} label="workspace" ...${filter("workspace")} />
-        <${Field} label="subject" placeholder="src/*" ...${filter("subject")} />
-        <${Field} label="anything" ...${filter("text")} />
-      </div>
-    <//>
-    <div class=${open ? "split" : ""}>
-      <${Panel} title="Events" class="events" actions=${shown.length ? html`<span class="dim">newest first, <${Ago} time=${shown[0].accepted} /></span>` : null}>
-        <${Table} columns=${COLUMNS} rows=${shown} empty=${empty} onRow=${setOpen} selected=${open?.seq} rowKey=${(event) => event.seq} label="events" />
+    <${Filter} params=${params} pause=${pause} skipped=${live.skipped} />
+    <div class=${seq ? "split" : ""}>
+      <${Panel} title="Events" class="events" actions=${shown.length ? html`<span class="dim">newest first, <${Ago} time=${shown[0].accepted} /></span>${canSearch ? further : null}` : null}>
+        <${ErrorNote} error=${older.error} />
+        <${Table} columns=${COLUMNS} rows=${shown} empty=${empty} onRow=${show} selected=${seq} rowKey=${(event) => event.seq} label="events" />
       <//>
-      ${open ? html`<${Details} event=${open} events=${events} onOpen=${setOpen} onClose=${() => setOpen(null)} />` : null}
+      ${seq ? html`<${EventPanel} seq=${seq} known=${[...older.events, ...live.events, ...events].find((event) => event.seq === seq)} events=${live.events} onOpen=${show} onClose=${close} />` : null}
     </div>
   </main>`;
 }

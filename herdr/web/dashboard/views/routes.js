@@ -1,9 +1,11 @@
 // Who gets what, and a box that tries an event against the table without publishing it.
-import { html, useState } from "../kit.js";
+import { html, useEffect, useState } from "../kit.js";
 import { Badge, Empty, ErrorNote, Panel, Table, Text } from "../parts.js";
 import { api, useFetch } from "../store.js";
 
 const EXAMPLE = { type: "test.failed", source: "ci", workspace: "default", subject: "tests/test_cart.py", data: { level: "error" } };
+const SAID = ["type", "source", "subject", "workspace", "session", "task", "tags", "based_on", "data"];
+const ORIGINS = { api: "(set by hand)", file: "(from the file)" };
 
 const conditions = (rule) => Object.entries(rule.match ?? {}).map(([name, wanted]) => `${name} = ${JSON.stringify(wanted)}`).join(", ");
 
@@ -12,9 +14,9 @@ const COLUMNS = [
   { key: "target", title: "goes to", render: (rule) => html`<b><${Text}>${rule.target}<//></b>` },
   { key: "match", title: "if", render: (rule) => html`<${Text}>${conditions(rule) || "always"}<//>` },
   { key: "priority", title: "lane", render: (rule) => (rule.priority ? html`<${Badge} kind=${rule.priority.toLowerCase()}>${rule.priority}<//>` : html`<span class="dim">the event's own</span>`) },
-  { key: "format", title: "as", render: (rule) => html`${rule.format ?? "full"}${rule.context && rule.context !== "none" ? " with context" : ""}` },
+  { key: "format", title: "as", render: (rule) => html`<span>${rule.format ?? "full"}${rule.context && rule.context !== "none" ? " with context" : ""}</span>` },
   { key: "timeout_ms", title: "within", num: true, render: (rule) => (rule.timeout_ms ? `${rule.timeout_ms / 1000} s` : html`<span class="dim">the lane's</span>`) },
-  { key: "name", title: "rule", render: (rule) => html`<${Text}>${rule.name}<//> <span class="dim">(${rule.origin})</span>` },
+  { key: "name", title: "rule", render: (rule) => html`<span><${Text}>${rule.name}<//> <span class="dim">${ORIGINS[rule.origin] ?? rule.origin}</span></span>` },
 ];
 
 function Answer({ tried }) {
@@ -26,16 +28,25 @@ function Answer({ tried }) {
   </p>
   <${Table} label="rules tried" rowKey=${(rule) => rule.name} rows=${rows} empty=${html`<p class="dim">There is no rule.</p>`} columns=${[
     { key: "name", title: "rule" },
-    { key: "fits", title: "", render: (rule) => html`<${Badge} kind=${rule.fits ? "ok" : "neutral"}>${rule.fits ? "fits" : "does not fit"}<//>` },
-    { key: "why", title: "why" },
+    { key: "fits", title: "fits", render: (rule) => html`<${Badge} kind=${rule.fits ? "ok" : "neutral"}>${rule.fits ? "yes" : "no"}<//>` },
+    { key: "why", title: "why", render: (rule) => html`<${Text}>${rule.why === "fits" ? "everything that it asks for" : rule.why}<//>` },
   ]} />`;
 }
 
-function Try() {
+// What a publisher may say; the rest of a stored event is the gateway's own
+const draftOf = (event) => Object.fromEntries(SAID.filter((name) => event[name] !== undefined).map((name) => [name, event[name]]));
+
+function Try({ seq }) {
   const [text, setText] = useState(JSON.stringify(EXAMPLE, null, 2));
   const [tried, set] = useState({ answer: null, error: null });
-  const ask = async (event) => {
-    event.preventDefault();
+  const { data: stored, error } = useFetch(seq ? `/v1/events/${seq}` : null);
+  useEffect(() => {
+    if (!stored) return;
+    const draft = JSON.stringify(draftOf(stored), null, 2);
+    setText(draft);
+    ask(draft);
+  }, [stored]);
+  const ask = (text) => {
     try {
       JSON.parse(text);
     } catch (error) {
@@ -48,16 +59,16 @@ function Try() {
     );
   };
   return html`<${Panel} title="Try an event" actions=${html`<span class="dim">nothing is published</span>`}>
-    <form class="form" onSubmit=${ask}>
+    <form class="form" onSubmit=${(event) => [event.preventDefault(), ask(text)]}>
       <textarea aria-label="event" spellcheck=${false} rows="9" value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
       <div class="actions"><button class="primary">Try it</button></div>
     </form>
-    <${ErrorNote} error=${tried.error} />
+    <${ErrorNote} error=${tried.error ?? error} />
     ${tried.answer ? html`<${Answer} tried=${tried.answer} />` : null}
   <//>`;
 }
 
-export default function Routes() {
+export default function Routes({ params }) {
   const { data, error } = useFetch("/v1/routes", { on: ["herdr.routes"], every: 10 });
   const empty = html`<${Empty} title="No rule yet: events reach those who follow, and no named target." command="herdr routes set failures --event 'test.*' --target ide" />`;
   return html`<main data-view="routes">
@@ -65,6 +76,6 @@ export default function Routes() {
     <${Panel} title="Who gets what"><${ErrorNote} error=${error} />
       ${data ? html`<${Table} label="rules" columns=${COLUMNS} rows=${data.routes} empty=${empty} rowKey=${(rule) => rule.name} />` : null}
     <//>
-    <${Try} />
+    <${Try} seq=${params.get("event")} />
   </main>`;
 }
