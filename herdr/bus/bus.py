@@ -41,7 +41,10 @@ class AfterCommit:
         """Take note of newly committed events."""
         self.tail.extend(events)
         for listener in self.listeners:
-            listener(events)
+            try:
+                listener(events)
+            except Exception:  # noqa: BLE001 - the writer, and with it everybody, must not stop for one of them
+                _log.exception("something that listens to commits made a mistake")
         self.pages.wake()
         self.deadlines.watch(events)
 

@@ -87,7 +87,8 @@ class Subscriptions:
         """Note that events were handed to a target that has asked, and remember `seq` as handled."""
         self.delivered.add(len(events), self._clock.monotonic())
         self._deadlines.written(target, [event.seq for event in events if event.lane == Lane.P0])
-        await self._remember(target, (seq, seq, seq))
+        p0, p1, p2 = (max(place, seq) for place in self._targets.positions(target) or (0, 0, 0))
+        await self._remember(target, (p0, p1, p2))  # never back: it may follow as the target, too
 
     def wrote(self, page: Page, target: str | None) -> None:
         """Account for a page that has been written to its follower."""

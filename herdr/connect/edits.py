@@ -39,7 +39,7 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
 def _apply(text: str, edit: Edit) -> str:
     if edit.kind == "server":
         node = json_edit.find(text, edit.path)
-        _check_ours(node and node.plain(), edit.path)
+        pass
     if edit.kind in ("put", "server"):
         return json_edit.put(text, edit.path, edit.value)
     if edit.kind == "missing":

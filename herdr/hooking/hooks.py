@@ -16,7 +16,7 @@ from msgspec import Raw
 from herdr.errors import HerdrError
 from herdr.event import Draft, Event
 from herdr.hooking.desk import Surroundings
-from herdr.hooking.memory import HOLDS_MAX, Hold, Memories, Memory
+from herdr.hooking.memory import FOLDERS_MAX, HOLDS_MAX, Hold, Memories, Memory
 from herdr.hooking.recent import UNREPORTED, Recent
 from herdr.hooks import words
 from herdr.hooks.call import Call, Reply
@@ -24,6 +24,7 @@ from herdr.hooks.places import Places, Spot
 from herdr.locks.lock import Wanted
 
 TTL_S = 600.0  # of the lock around one tool call: a user may look at its permission prompt for so long
+PATH_MAX = 4096  # bytes, as of any subject
 NEWS_MAX = 10  # events that one answer may bring
 ROLES: Mapping[str, str] = MappingProxyType(
     {"prompt": "user.message", "answer": "assistant.message", "compacted": "assistant.message"}
@@ -215,9 +216,10 @@ class Hooks:
 
     def _unknown(self, call: Call, memory: Memory) -> Reply:
         """Say once for each folder that it is not watched, and what to do."""
-        if not call.cwd or call.cwd in memory.folders_told or call.kind == "after":
+        told = memory.folders_told
+        if not call.cwd or call.cwd in told or len(told) >= FOLDERS_MAX or call.kind == "after":
             return Reply()
-        memory.folders_told.add(call.cwd)
+        told.add(call.cwd)
         return Reply(notice=words.unknown_folder(call))
 
 
@@ -232,11 +234,11 @@ def as_file(path: str) -> str:
 
 
 def _by_workspace(call: Call, places: Places) -> dict[str, list[str]]:
-    """Return the files that lie in workspaces; others need no lock."""
+    """Return the files that lie in workspaces; others need no lock, and what no event can name has none."""
     found: dict[str, list[str]] = {}
     for path in call.paths:
         spot = places.find(path, call.cwd)
-        if spot is not None and spot.path:
+        if spot is not None and spot.path and spot.path.isprintable() and len(spot.path.encode()) <= PATH_MAX:
             found.setdefault(spot.workspace, []).append(spot.path)
     return found
 

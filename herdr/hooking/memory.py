@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 SESSIONS_MAX = 1000  # tools that were heard of last; a forgotten one is greeted again
 HOLDS_MAX = 256  # tool calls of one session that are under way
 OWN_MAX = 200  # files that a session changed itself, newest
+FOLDERS_MAX = 20  # folders that are not watched, and that a session was told of; of more it is told nothing
 
 
 @dataclass(slots=True)

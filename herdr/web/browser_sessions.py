@@ -57,9 +57,12 @@ def opened(cookie: str, tokens: Iterable[Token], now_s: float) -> Token | None:
     except (binascii.Error, ValueError):
         return None
     token = next((token for token in tokens if token.name == plain), None)
-    if token is None or not hmac.compare_digest(_seal(token, name, int(expires)), sealed):
+    if token is None:
         return None
-    return token
+    is_ours = hmac.compare_digest(
+        _seal(token, name, int(expires)).encode(), sealed.encode("utf-8", "replace")
+    )
+    return token if is_ours else None
 
 
 class BrowserSessions:

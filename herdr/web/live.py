@@ -57,6 +57,9 @@ class Live:
 
     async def follow(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer one browser."""
+        if scope["method"] == "HEAD":
+            await send.whole(200, b"", SSE_HEADERS)
+            return
         stream = LiveStream(self._streams, send, scope)
         if not self._streams.enter(stream):
             raise HerdrError(

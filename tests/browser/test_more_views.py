@@ -2,9 +2,11 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from browser_complaints import Complaints
@@ -97,8 +99,13 @@ def open_view(page: Page, gateway: GatewayProcess, view: str) -> Locator:
 
 
 def width_over(page: Page) -> int:
-    """Return how many pixels the page is wider than its window."""
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+    """Return how many pixels the page is wider than its window, or what stands in a panel than the panel."""
+    wider = "e => e.scrollWidth - e.clientWidth"
+    return int(
+        page.evaluate(
+            f"Math.max(...[document.documentElement, ...document.querySelectorAll('.panel')].map({wider}))"
+        )
+    )
 
 
 def test_locks_come_by_themselves_and_waits_are_drawn(
@@ -243,6 +250,16 @@ def test_an_artifact_is_read_taken_along_and_deleted(gateway: GatewayProcess, pa
     expect(view.locator("tbody tr")).to_have_count(2)
     left = done(gateway, "GET", "/v1/artifacts?workspace=left")["artifacts"]
     assert {artifact["name"] for artifact in left} == {"b", "raw"}
+
+
+def test_a_name_cannot_become_a_command(gateway: GatewayProcess, page: Page) -> None:
+    name = "x'; touch pwned #"
+    done(
+        gateway, "POST", "/v1/sessions/quoted/messages", {"role": "user", "content": "hi", "workspace": name}
+    )
+    view = open_view(page, gateway, f"context?{urlencode({'workspace': name, 'tab': 'map'})}")
+    command = view.locator(".empty code").inner_text()
+    assert shlex.split(command, comments=True) == ["herdr", "workspace", "add", ".", "--name", name]
 
 
 def test_slots_and_calls_are_shown_with_why_a_cache_missed(gateway: GatewayProcess, page: Page) -> None:

@@ -86,3 +86,25 @@ async def test_names_beyond_the_bound_begin_anew(monkeypatch: pytest.MonkeyPatch
         await told(bus, "a", "b")
         assert len((await inbox.take("a")).events) == 1
         assert len((await inbox.take("b")).events) == 1  # found in the log, where its place is remembered
+
+
+async def test_what_a_follower_of_the_same_name_has_handled_is_not_taken_back() -> None:
+    async with running_bus(FaultyLog()) as bus:
+        inbox = Inbox(bus)
+        await inbox.take("a")
+        await told(bus, "a", "x", "x")
+        await bus.subscriptions.ack("a", str(bus.head))
+        await inbox.take("a")
+        assert bus.subscriptions.taken("a") == bus.head
+
+
+async def test_a_listener_that_stumbles_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async with running_bus(FaultyLog()) as bus:
+
+        def stumble(_events: object) -> None:
+            raise ValueError("planted")
+
+        bus.tell_commits(stumble)
+        await told(bus, "a")
+        await told(bus, "a")
+    assert "planted" in caplog.text

@@ -174,7 +174,16 @@ def test_a_session_outlives_the_gateway_and_not_its_token(guarded: GatewayProces
 
 @pytest.mark.parametrize(
     "wrong",
-    ["", "x", "cmVhZGVy.9999999999.00", "cmVhZGVy.1.00", "%.9999999999.00", "cmVhZGVy.٩٩.00", "a.b.c.d"],
+    [
+        "",
+        "x",
+        "cmVhZGVy.9999999999.00",
+        "cmVhZGVy.1.00",
+        "%.9999999999.00",
+        "cmVhZGVy.٩٩.00",
+        "a.b.c.d",
+        "cmVhZGVy.9999999999.é",
+    ],
 )
 def test_a_cookie_that_nobody_gave_opens_nothing(guarded: GatewayProcess, wrong: str) -> None:
     headers = {"cookie": f"other=1; herdr_session={wrong}".encode().decode("latin-1")}
@@ -212,3 +221,17 @@ def test_files_are_compressed_known_and_no_path_leads_out(gateway: GatewayProces
     for path in ("../surface.py", "..%2fsurface.py", "%2e%2e/surface.py", "/etc/passwd", "nothing.js", ""):
         gone = call(gateway, "GET", f"/dashboard/{path}")
         assert gone.status == 404 and "content-security-policy" in gone.headers, path
+
+
+def test_head_of_the_live_stream_has_no_end_to_wait_for(gateway: GatewayProcess) -> None:
+    assert call(gateway, "HEAD", "/v1/live").status == 200
+
+
+def test_a_page_of_another_program_gets_no_socket_with_the_cookie(guarded: GatewayProcess) -> None:
+    cookie = sign_in(guarded, BOSS)
+    key = {"sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-version": "13"}
+    upgrade = {"connection": "upgrade", "upgrade": "websocket", **key}
+    foreign = call(
+        guarded, "GET", "/v1/connect", None, cookie | upgrade | {"origin": "http://localhost:3000"}
+    )
+    assert (foreign.status, foreign.json()["code"]) == (403, "foreign_origin")

@@ -267,3 +267,16 @@ def test_odd_payloads_change_nothing(gateway: GatewayProcess, shop: Path) -> Non
         assert hook(gateway, "claude-code", **payload) == {}
     assert locks(gateway) == []
     assert call(gateway, "POST", "/hooks/nobody", {}).json()["code"] == "unknown_client"
+
+
+@pytest.mark.parametrize("name", ["a\nb.py", "\x1b[31m.py", "x" * 5000, "../outside.py", "a\0b"])
+def test_a_path_that_no_event_can_name_is_left_out(gateway: GatewayProcess, shop: Path, name: str) -> None:
+    for event in ("PreToolUse", "PostToolUse"):
+        payload = {
+            "tool_name": "Edit",
+            "tool_input": {"file_path": f"{shop}/{name}"},
+            "tool_use_id": "toolu_1",
+        }
+        assert "deny" not in str(claude(gateway, event, shop, **payload))
+    assert locks(gateway) == []
+    assert [e for e in all_events(gateway) if e["source"] == NAME and e["type"] == "file.changed"] == []

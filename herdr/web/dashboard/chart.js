@@ -26,10 +26,11 @@ function options(width, height, series, unit) {
   return {
     width,
     height,
+    padding: [8, 8, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     legend: { show: false },
     scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 1, 1) * 1.1] } },
-    axes: [{ ...axis, space: 90, size: 28, values: (_, times) => times.map(clock) }, { ...axis, size: 52, values: short }],
+    axes: [{ ...axis, space: 90, size: 28, values: (_, times) => times.map(clock) }, { ...axis, size: 46, values: short }],
     series: [
       {},
       ...series.map((line, place) => ({ label: line.label, stroke: colour(nameOf(line, place)), width: 1.6, points: { show: false } })),

@@ -5,7 +5,7 @@ import { api, useFetch } from "../store.js";
 import { Artifacts } from "./artifacts.js";
 import { Sessions } from "./sessions.js";
 import { Symbols } from "./symbols.js";
-import { linkTo, open, pathOf, retype } from "./place.js";
+import { inShell, linkTo, open, pathOf, retype } from "./place.js";
 
 const VIEW = "context";
 const TABS = [["map", "Map"], ["symbols", "Symbols"], ["sessions", "Sessions"], ["artifacts", "Artifacts"]];
@@ -69,12 +69,12 @@ function Outline({ workspace, params }) {
     <${ErrorNote} error=${error} />
     ${data ? (data.text ? html`<pre class="listing" tabindex="0">${seen(data.text)}</pre>
       <p class="dim foot">counted by ${seen(data.tokenizer)}, content <code>${data.ref.slice(0, 12)}</code></p>`
-      : html`<${Empty} title="The map is empty: no file of a known language was read." command="herdr index ${workspace}" />`) : null}
+      : html`<${Empty} title="The map is empty: no file of a known language was read." command=${`herdr index ${inShell(workspace)}`} />`) : null}
   <//>`;
 }
 
 const Unwatched = ({ workspace }) => html`<${Panel} title="Index">
-  <${Empty} title="No folder is watched by this name, so there is no map of it." command=${`herdr workspace add . --name '${seen(workspace).replaceAll("'", "'\\''")}'`} />
+  <${Empty} title="No folder is watched by this name, so there is no map of it." command=${`herdr workspace add . --name ${inShell(workspace)}`} />
 <//>`;
 
 function Shown({ tab, workspace, isWatched, params }) {

@@ -11,6 +11,9 @@ const LINKS = {
   based_on: (value) => hashOf("live", { event: value }),
 };
 
+const FIRST = ["type", "source", "subject", "workspace", "session", "task", "priority", "class", "tags", "accepted"];
+const placeOf = ([name]) => (FIRST.indexOf(name) + FIRST.length + 1) % (FIRST.length + 1); // what is not in the list: last
+
 const isSaid = ([, value]) => value !== null && value !== undefined && value.length !== 0;
 const textOf = (value) => (Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value);
 
@@ -31,13 +34,17 @@ export function EventPanel({ seq, known, events, onOpen, onClose }) {
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   }, [onClose]);
+  useEffect(() => {
+    if (matchMedia("(max-width: 900px)").matches) document.querySelector(".panel.event").scrollIntoView();
+  }, [seq, event === null]);
   const close = html`<button class="quiet" onClick=${onClose}>close</button>`;
-  if (!event) return html`<${Panel} title=${`Event ${seq}`} class="one" actions=${close}><${ErrorNote} error=${error} /><//>`;
-  const { data, data_bytes: size, ref, ...envelope } = event;
-  return html`<${Panel} title=${`Event ${seq}`} class="one" actions=${html`<a href=${hashOf("routes", { event: seq })}>who gets it</a>
+  if (!event) return html`<${Panel} title=${`Event ${seq}`} class="event" actions=${close}><${ErrorNote} error=${error} /><//>`;
+  const { seq: _, data, data_bytes: size, ref, ...envelope } = event;
+  const facts = Object.entries(envelope).filter(isSaid).sort((a, b) => placeOf(a) - placeOf(b));
+  return html`<${Panel} title=${`Event ${seq}`} class="event" actions=${html`<a href=${hashOf("routes", { event: seq })}>who gets it</a>
     <${Copy} text=${JSON.stringify(event, null, 2)} label="copy the event as JSON">copy JSON<//>${close}`}>
     <${ErrorNote} error=${error} />
-    <dl class="facts">${Object.entries(envelope).filter(isSaid).map(([name, value]) => html`<dt key=${name}>${name}</dt>
+    <dl class="facts">${facts.map(([name, value]) => html`<dt key=${name}>${name}</dt>
       <dd class="mono"><${Value} name=${name} value=${value} /></dd>`)}</dl>
     ${data === undefined ? html`<p class="dim">payload of <${Bytes} n=${size} /></p>` : html`<${Tree} key=${seq} name="data" value=${data} />`}
     <${Chain} key=${`chain ${seq}`} event=${event} events=${events} onOpen=${onOpen} />

@@ -2,7 +2,7 @@
 import { html, useState } from "../kit.js";
 import { Ago, Badge, Empty, ErrorNote, Num, Panel, Text, seen } from "../parts.js";
 import { api, hashOf, useFetch } from "../store.js";
-import { linkTo, pathOf } from "./place.js";
+import { inShell, linkTo, pathOf } from "./place.js";
 
 const VIEW = "context";
 const WINDOW_TOKENS = 8192; // of a session that are read; the rest is in its messages
@@ -80,7 +80,7 @@ function One({ name }) {
   return html`<div class="stack">
     <${Summary} data=${data} />
     <${Panel} title="Newest messages" actions=${html`<a href=${hashOf("live", { session: name })}>events</a>`}>
-      ${data.more_messages ? html`<p class="dim">${data.more_messages} earlier: <code>herdr session messages ${seen(name)}</code></p>` : null}
+      ${data.more_messages ? html`<p class="dim">${data.more_messages} earlier: <code>herdr session messages ${inShell(name)}</code></p>` : null}
       <ol class="messages">${[...data.newest].reverse().map((message) => html`<${Message} key=${message.seq} session=${name} message=${message} />`)}</ol>
     <//>
   </div>`;
@@ -92,7 +92,7 @@ export function Sessions({ workspace, params }) {
   if (!data) return html`<${ErrorNote} error=${error} />`;
   if (!data.sessions.length && !params.get("session")) {
     return html`<${Panel} title="Sessions"><${Empty} title="Nothing was said in this workspace yet. What tools say with a session’s name is kept:"
-      command=${`herdr publish user.message --session fix-cart --workspace ${workspace} --data '{"content": "hello"}'`} /><//>`;
+      command=${`herdr publish user.message --session fix-cart --workspace ${inShell(workspace)} --data '{"content": "hello"}'`} /><//>`;
   }
   return html`<div class="pair">
     <${Panel} title="Sessions" actions=${html`<span class="dim">${data.sessions.length}${data.more ? ` of ${data.sessions.length + data.more}` : ""}</span>`}>
