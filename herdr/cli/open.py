@@ -1,4 +1,4 @@
-"""`herdr open`: the address of the dashboard; where the gateway asks for tokens, a link that signs a browser in once."""
+"""`herdr open`: the dashboard's address; where the gateway asks for tokens, a link that signs a browser in once."""
 
 import argparse
 import webbrowser

@@ -39,7 +39,7 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
 def _apply(text: str, edit: Edit) -> str:
     if edit.kind == "server":
         node = json_edit.find(text, edit.path)
-        pass
+        _check_ours(node and node.plain(), edit.path)
     if edit.kind in ("put", "server"):
         return json_edit.put(text, edit.path, edit.value)
     if edit.kind == "missing":
@@ -122,7 +122,7 @@ def _put_back(text: str, edit: Edit, original: str) -> str:
 
 def _is_ours(now: Any, written: Any) -> bool:
     if isinstance(written, Mapping) and isinstance(now, Mapping):
-        return any(now.get(key) == value for key, value in written.items())
+        return bool(now == written)
     return bool(now == written)
 
 

@@ -41,6 +41,12 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
+async def until_gone(receive: Receive) -> None:
+    """Return once the client has left; to be asked when its body was read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 TOO_LARGE_ADVICE = "send fewer events a request, or raise server.body_max_bytes"
 
 

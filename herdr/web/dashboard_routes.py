@@ -1,5 +1,7 @@
 """The surface of the dashboard: its page and files, who is signed in, and what its views read."""
 
+import asyncio
+
 from herdr import __version__
 from herdr.bus.bus import Bus
 from herdr.bus.explain import explain
@@ -67,4 +69,6 @@ class TryRoutes:
         if len(drafts) != 1:
             raise Refused("bad_request", "one event is tried at a time")
         rules = [listed.rule for listed in self._bus.rulebook.listed()]
-        await respond_json(send, 200, explain(rules, drafts[0], drafts[0].source or caller.name))
+        source = drafts[0].source or caller.name
+        said = await asyncio.to_thread(explain, rules, drafts[0], source)  # a thousand rules take 0.2 s
+        await respond_json(send, 200, said)

@@ -11,7 +11,7 @@ from herdr.bus.follow import Follower, Gap
 from herdr.bus.page import Page
 from herdr.bus.subscriptions import Subscriptions
 from herdr.errors import HerdrError
-from herdr.web.asgi import ABORT, JSON, Receive, Reply, Scope, header, respond
+from herdr.web.asgi import ABORT, JSON, Receive, Reply, Scope, header, respond, until_gone
 from herdr.web.auth import Caller
 from herdr.web.query import Query, parse_query, parse_seq
 from herdr.web.sse import (
@@ -170,8 +170,7 @@ class EventStream:
         await self._send({"type": "http.response.body", "body": block})
 
     async def _watch_for_leaving(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await until_gone(receive)
         self._gone = True
         self.poke()
 

@@ -15,7 +15,7 @@ from herdr import __version__
 from herdr.bus.bus import Bus
 from herdr.errors import HerdrError
 from herdr.event import Event, Lane
-from herdr.web.asgi import ABORT, Receive, Reply, Scope
+from herdr.web.asgi import ABORT, Receive, Reply, Scope, until_gone
 from herdr.web.auth import Caller
 from herdr.web.samples import Samples
 from herdr.web.sse import SSE_HEADERS, event_json, synthetic_block
@@ -181,8 +181,7 @@ class LiveStream:
         self.written_at = self._streams.now()
 
     async def _watch_for_leaving(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await until_gone(receive)
         self._gone = True
         self._wake.set()
 

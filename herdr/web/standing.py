@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from herdr.web.asgi import ClientGone, Receive
+from herdr.web.asgi import ClientGone, Receive, until_gone
 from herdr.web.problems import Refused
 from herdr.web.streams import Streams
 
@@ -21,7 +21,7 @@ async def stand_in_line(
     """
     is_wanted = False
     asked = asyncio.create_task(asking)
-    leaving = asyncio.create_task(_left(receive))
+    leaving = asyncio.create_task(until_gone(receive))
     stopping = asyncio.create_task(streams.goodbye.wait())
     try:
         await asyncio.wait((asked, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -37,8 +37,3 @@ async def stand_in_line(
     if asked.cancelled():
         raise Refused("overloaded", "the gateway stops; ask again in a moment", {"retry-after": "2"})
     return asked.result()
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

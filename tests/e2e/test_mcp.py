@@ -136,6 +136,7 @@ async def test_two_agents_one_file(gateway: GatewayProcess, era: str) -> None:
         assert said.startswith("locked: ") and holder.name in said and "renames total()" in said
         (conflict,) = (await other.get("check_paths", paths=["cart.py"]))["conflicts"]
         assert conflict["owner"] == holder.name
+        assert (await holder.get("check_paths", paths=["cart.py"]))["conflicts"] == []  # it is its own
         assert "waiting" not in await other.get("check_paths", paths=["order.py"])
         assert (await holder.get("unlock", paths=["cart.py"]))["released"] == ["cart.py"]
         result = await other.ask("check_paths", paths=["cart.py"])
@@ -240,11 +241,15 @@ async def test_a_task_goes_from_hand_to_hand(gateway: GatewayProcess, era: str) 
         claimed = await coder.get("task", action="claim", role=f"coder-{era}")
         assert claimed["task"] == made["task"] and claimed["state"] == "working"
         assert claimed["steps"][0]["note"] == note
+        refused = await architect.ask("task", action="finish", task=made["task"])
+        said, news = texts(refused)  # what waits comes along with a refusal, too
+        assert refused.is_error and f"{coder.name} does" in said
+        assert f"Task {made['task']} (Cents): claimed" in news
         await coder.get("task", action="ask", task=made["task"], question="Which rounding?")
         told = await architect.ask("task", action="list", task=made["task"])
         assert "Which rounding?" in texts(told)[0]
         news = "\n".join(texts(told)[1:])
-        assert f"Task {made['task']} (Cents): claimed" in news and "asked" in news
+        assert f"Task {made['task']} (Cents): asked" in news
         await architect.get("task", action="answer", task=made["task"], answer="half up")
         whole = await coder.ask("task", action="list", task=made["task"])
         assert "half up" in texts(whole)[0] and "answered" in texts(whole)[1]

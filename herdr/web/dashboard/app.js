@@ -129,7 +129,7 @@ const SignIn = ({ error }) => html`<main class="sign-in">
   <${Panel} title="Sign in">
     <p>This gateway asks for a token. Run this where the token is set, and open the link that it prints:</p>
     <${Code} text="herdr open" />
-    <${ErrorNote} error=${error} />
+    ${error.isOfLink ? html`<${ErrorNote} error=${error} />` : null}
   <//>
 </main>`;
 
@@ -164,14 +164,14 @@ function useMe() {
         set({ me, error: null });
         if (canFollow(me)) startLive();
       } catch (error) {
-        set((before) => ({ me: null, error: error.status === 401 ? (before.error ?? error) : error }));
+        if (error.status !== 401) set({ me: null, error });
         if (error.status !== 401) timer = setTimeout(look, AGAIN_MS);
       }
     };
-    const linked = () => signIn().catch((error) => set({ me: null, error })).then(look);
+    const linked = () => signIn().catch((error) => set({ me: null, error: Object.assign(error, { isOfLink: true }) })).then(look);
     onSignedOut((error) => {
       isIn = false;
-      set({ me: null, error });
+      set((before) => ({ me: null, error: before.error?.isOfLink ? before.error : error }));
     });
     addEventListener("hashchange", () => location.hash.startsWith("#login=") && linked());
     addEventListener("focus", () => isIn || look());

@@ -50,7 +50,7 @@ export async function readLog(filter, { after, pages }) {
     if (page.cursor === cursor) break;
     cursor = page.cursor;
   }
-  return found;
+  return found.sort((a, b) => a.seq - b.seq); // near the head, the lanes come one after another
 }
 
 // The live stream -------------------------------------------------------------------------------------------------
@@ -77,6 +77,13 @@ function changed() {
   frame = document.hidden ? setTimeout(draw, 1000) : requestAnimationFrame(draw);
 }
 
+// A gateway that was started again knows nothing of before; one that was not tells much of it twice
+export function joined(known, told) {
+  const begin = told[0]?.t;
+  const earlier = begin ? known.filter((sample) => sample.t < begin) : known;
+  return [...earlier, ...told].slice(-SAMPLES_KEPT);
+}
+
 function take(kind, data) {
   if (kind === "hello") {
     const isOther = live.epoch && live.epoch !== data.epoch;
@@ -86,10 +93,7 @@ function take(kind, data) {
     const last = events.at(-1)?.seq ?? first;
     live.skipped += Math.max(0, first - last - 1); // what came while there was no stream, and is not told again
     live.events = [...events, ...data.recent.filter((event) => !known.has(event.seq))].slice(-EVENTS_KEPT);
-    // A gateway that was started again knows nothing of before; one that was not tells much of it twice
-    const begin = data.samples[0]?.t;
-    const earlier = begin ? live.samples.filter((sample) => sample.t < begin) : live.samples;
-    live.samples = [...earlier, ...data.samples].slice(-SAMPLES_KEPT);
+    live.samples = joined(live.samples, data.samples);
     const isNewer = live.isNewer || Boolean(live.version && live.version !== data.version);
     Object.assign(live, { connected: true, epoch: data.epoch, head: data.head, version: data.version, isNewer });
     for (const arrival of arrivals) arrival(null);

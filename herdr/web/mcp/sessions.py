@@ -19,7 +19,7 @@ from mcp.server.subscriptions import (
 )
 from mcp.types import SubscribeRequestParams, UnsubscribeRequestParams
 
-from herdr.web.asgi import ABORT, Receive, Reply, Scope
+from herdr.web.asgi import ABORT, Receive, Reply, Scope, until_gone
 from herdr.web.mcp.asking import Context
 from herdr.web.streams import Streams
 
@@ -152,8 +152,7 @@ class NoticeStream:
         self.written_at = self._streams.now()
 
     async def _watch_for_leaving(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await until_gone(receive)
         self._put(None)
 
 

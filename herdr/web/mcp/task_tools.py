@@ -48,8 +48,6 @@ class TaskTools:
 
     async def task(self, who: Who, asked: arguments.TaskArguments) -> Said:
         """Do what is asked for."""
-        if asked.action != "list":
-            who.named()
         return await self._actions[asked.action](who, asked)
 
     async def _create(self, who: Who, asked: arguments.TaskArguments) -> Said:

@@ -1,6 +1,6 @@
 // Find definitions, and for one of them who calls it and what it calls.
 import { html } from "../kit.js";
-import { Badge, Empty, ErrorNote, Field, Panel, Text } from "../parts.js";
+import { Badge, Empty, ErrorNote, Field, Panel, Text, seen } from "../parts.js";
 import { useFetch } from "../store.js";
 import { linkTo, pathOf, retype } from "./place.js";
 
@@ -57,7 +57,7 @@ function One({ workspace, symbol, params }) {
   return html`<div class="stack">
     <${Panel} title="Definition">
       ${definition ? html`<p class="line"><${Badge}>${definition.kind}<//><b class="mono"><${Text}>${definition.name}<//></b><${Place} path=${definition.path} line=${definition.line} /></p>
-        <pre class="listing">${definition.signature}</pre>` : html`<p class="mono"><${Text}>${symbol}<//></p>`}
+        <pre class="listing">${seen(definition.signature)}</pre>` : html`<p class="mono"><${Text}>${symbol}<//></p>`}
     <//>
     <${Edges} title="Called by" state=${callers} rows=${inward} more=${callers.data?.more} none="No call of it was found." />
     <${Edges} title="Calls" state=${callees} rows=${outward} more=${callees.data?.more} none="It calls nothing." />
