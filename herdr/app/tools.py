@@ -74,7 +74,8 @@ async def tools_and_people(
     mcp = build_mcp(around, agents, on.streams, clock, body_max=body_max, data_max=data_max)
     sessions = BrowserSessions(tokens_of(config.auth), clock, lambda: secrets.token_urlsafe(32))
     live = Live(bus, Samples(bus, on.streams, on.desk.counts, on.backends, clock), on.streams)
-    clients, files = Clients(bus, bus.subscriptions.behind), StaticFiles(load())
+    files = StaticFiles(load())
+    clients = Clients(bus, bus.subscriptions.behind, lambda: {"hooks": hooks.names(), "mcp": mcp.names()})
     async with apart(mcp.running(), "mcp"):
         live.start()
         try:

@@ -122,7 +122,7 @@ def _put_back(text: str, edit: Edit, original: str) -> str:
 
 def _is_ours(now: Any, written: Any) -> bool:
     if isinstance(written, Mapping) and isinstance(now, Mapping):
-        return bool(now == written)
+        return any(now.get(key) == value for key, value in written.items())
     return bool(now == written)
 
 

@@ -6,7 +6,7 @@ exception is a file that somebody else has locked.
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -53,6 +53,10 @@ class Hooks:
         self._around = around
         self._recent = recent
         self._memories = Memories()
+
+    def names(self) -> Collection[str]:
+        """Return the names of the tools that were heard of lately."""
+        return self._memories.names()
 
     async def handle(self, call: Call, may: Callable[[str], bool]) -> Reply:
         """Do what one hook asks for; `may` tells whether its token has a scope. Raises nothing of its own."""

@@ -1,6 +1,7 @@
 """What the gateway remembers of each tool between two of its hooks; all of it may be forgotten."""
 
 from collections import OrderedDict, deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 SESSIONS_MAX = 1000  # tools that were heard of last; a forgotten one is greeted again
@@ -50,6 +51,10 @@ class Memories:
                 self._known.popitem(last=False)
         self._known.move_to_end(name)
         return known
+
+    def names(self) -> Collection[str]:
+        """Return those who are known."""
+        return self._known.keys()
 
     def forget(self, name: str) -> None:
         """Forget a name."""

@@ -1,7 +1,7 @@
 """Who takes part: the names that have published, and the targets with how far behind they are."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,10 +29,19 @@ class Seen(msgspec.Struct):
 class Clients:
     """Notes who publishes, with each commit."""
 
-    def __init__(self, bus: Bus, targets: Callable[[], Sequence[tuple[str, int | None]]]) -> None:
-        """`targets`: each known target, and how many events it is behind the head (None: never acknowledged)."""
+    def __init__(
+        self,
+        bus: Bus,
+        targets: Callable[[], Sequence[tuple[str, int | None]]],
+        joined: Callable[[], Mapping[str, Collection[str]]],
+    ) -> None:
+        """`targets`: each known target, and how many events it is behind the head (None: never acknowledged).
+
+        `joined`: who has come in by hooks, by MCP …
+        """
         self._seen: OrderedDict[str, Seen] = OrderedDict()
         self._targets = targets
+        self._joined = joined
         bus.tell_commits(self._committed)
 
     def _committed(self, events: Sequence[Event]) -> None:
@@ -52,26 +61,31 @@ class Clients:
 
     async def list(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Answer with everybody, whoever was seen last first; then the targets that have published nothing."""
-        behind = dict(self._targets())
-        rows = [self._row(seen, behind) for seen in reversed(self._seen.values())]
-        known = {row["name"] for row in rows}
-        rows += [_target(name, count) for name, count in behind.items() if name not in known]
+        behind, joined = dict(self._targets()), self._joined()
+        rows = [_row(seen, behind.get(seen.name)) for seen in reversed(self._seen.values())]
+        named = dict.fromkeys((*behind, *(name for names in joined.values() for name in names)))
+        known = set(self._seen)
+        rows += [_silent(name, behind.get(name)) for name in named if name not in known]
+        for row in rows:
+            row["kinds"] += ["target"] if row["name"] in behind else []
+            row["kinds"] += [kind for kind, names in joined.items() if row["name"] in names]
         await respond_json(send, 200, {"clients": rows[: 2 * CLIENTS_MAX]})
 
-    def _row(self, seen: Seen, behind: dict[str, int | None]) -> dict[str, Any]:
-        kinds = ["publisher"] + (["target"] if seen.name in behind else [])
-        return {
-            "name": seen.name,
-            "kinds": kinds,
-            "first_seen": rfc3339(seen.first_us),
-            "last_seen": rfc3339(seen.last_us),
-            "events": seen.events,
-            "workspace": seen.workspace,
-            "session": seen.session,
-            "behind": behind.get(seen.name),
-        }
+
+def _row(seen: Seen, behind: int | None) -> dict[str, Any]:
+    return {
+        "name": seen.name,
+        "kinds": ["publisher"],
+        "first_seen": rfc3339(seen.first_us),
+        "last_seen": rfc3339(seen.last_us),
+        "events": seen.events,
+        "workspace": seen.workspace,
+        "session": seen.session,
+        "behind": behind,
+    }
 
 
-def _target(name: str, behind: int | None) -> dict[str, Any]:
+def _silent(name: str, behind: int | None) -> dict[str, Any]:
+    """Return the row of a name that has published nothing since the start."""
     row: dict[str, Any] = dict.fromkeys(("first_seen", "last_seen", "workspace", "session"))
-    return {"name": name, "kinds": ["target"], **row, "events": 0, "behind": behind}
+    return {"name": name, "kinds": [], **row, "events": 0, "behind": behind}

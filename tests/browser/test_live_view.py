@@ -127,7 +127,8 @@ def test_an_event_that_the_tail_has_not_whole_is_fetched(gateway: GatewayProcess
 
 
 def test_the_chain_of_a_cause_reaches_back_into_the_log(gateway: GatewayProcess, page: Page) -> None:
-    root = accept(gateway, type="file.changed", source="editor", subject="src/chain.py")
+    root = accept(gateway, type="note.made", source="editor", subject="src/chain.py")
+    first = accept(gateway, type="tool.call", source="claude", session="s-chain", trace=TRACE)
     base = accept(gateway, type="user.message", source="ana", task="t-chain", trace=TRACE, based_on=root)
     bury(gateway)
     call = accept(
@@ -137,19 +138,22 @@ def test_the_chain_of_a_cause_reaches_back_into_the_log(gateway: GatewayProcess,
     accept(gateway, type="tool.result", source="stranger", trace=TRACE.replace("4bf9", "4bf8"))
     see(page, gateway, f"live?event={call}")
     steps = event_panel(page, call).locator(".steps li")
-    expect(steps).to_have_count(4)
-    for step, seq, why in zip(
-        steps.all(),
-        (root, base, call, told),
-        ("what it was based on", "what it was based on", "this one", "based on it"),
-        strict=True,
-    ):
+    expect(steps).to_have_count(5)
+    chain = {
+        root: "what it was based on",
+        first: "same trace",
+        base: "what it was based on",
+        call: "this one",
+        told: "based on it",
+    }
+    for step, (seq, why) in zip(steps.all(), chain.items(), strict=True):
         expect(step).to_contain_text(str(seq))
         expect(step).to_contain_text(why)
-    expect(steps.nth(2)).to_have_attribute("aria-current", "step")
+    expect(steps.nth(3)).to_have_attribute("aria-current", "step")
     event_panel(page, call).get_by_role("tab", name="session").click()
-    expect(steps.nth(3)).to_contain_text("same session") if told is None else expect(steps).to_have_count(4)
-    steps.nth(1).get_by_role("button").click()
+    expect(steps.nth(1)).to_contain_text("same session")
+    expect(steps).to_have_count(5)
+    steps.nth(2).get_by_role("button").click()
     expect(event_panel(page, base)).to_contain_text("t-chain")
     expect(event_panel(page, base).locator(".steps")).to_contain_text("same trace")
     event_panel(page, base).get_by_role("link", name="only this trace").click()

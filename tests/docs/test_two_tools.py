@@ -49,7 +49,8 @@ class Reader:
         clean = {
             name: text
             for name, text in os.environ.items()
-            if not name.lower().endswith("_proxy") and not name.startswith(("HERDR_", "GIT_", "CLAUDE_", "XDG_"))
+            if not name.lower().endswith("_proxy")
+            and not name.startswith(("HERDR_", "GIT_", "CLAUDE_", "XDG_"))
         }
         path = f"{self.home}/.local/bin:{clean['PATH']}"
         return {**clean, "HOME": str(self.home), "PATH": path, "HERDR_GATEWAY_URL": self.url}

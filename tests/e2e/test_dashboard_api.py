@@ -128,6 +128,9 @@ def test_clients_are_listed_with_how_far_behind_targets_are(gateway: GatewayProc
     rows = {row["name"]: row for row in call(gateway, "GET", "/v1/clients").json()["clients"]}
     assert (rows["ci"]["events"], rows["ci"]["kinds"], rows["ci"]["session"]) == (4, ["publisher"], "s")
     assert (rows["ide"]["kinds"], rows["ide"]["behind"]) == (["target"], 3)
+    call(gateway, "POST", "/hooks/claude-code", {"hook_event_name": "Stop", "session_id": "12345678"})
+    rows = {row["name"]: row for row in call(gateway, "GET", "/v1/clients").json()["clients"]}
+    assert (rows["claude-code/12345678"]["kinds"], rows["ci"]["kinds"]) == (["hooks"], ["publisher"])
 
 
 def test_an_event_is_tried_against_the_table_and_not_published(gateway: GatewayProcess) -> None:

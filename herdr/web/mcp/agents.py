@@ -4,7 +4,7 @@ Never the session of the protocol: newer clients have none, and the older ones l
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -71,6 +71,10 @@ class Agents:
         self._remember = remember
         self._new_handle = new_handle
         self._clock = clock
+
+    def names(self) -> Collection[str]:
+        """Return the names of those who have registered."""
+        return {agent.name for agent in self._agents.values()}
 
     def find(self, handle: str | None, caller: Caller) -> Who:
         """Return who calls; raises HerdrError for a handle that is not the caller's."""

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -67,12 +67,14 @@ class McpServer:
     def __init__(
         self,
         endpoint: McpEndpoint,
+        agents: Agents,
         managers: tuple[StreamableHTTPSessionManager, StreamableHTTPSessionManager],
         notices: Notices,
         listen: ListenHandler,
         streams: Streams,
     ) -> None:
         self._endpoint = endpoint
+        self._agents = agents
         self._managers = managers
         self._notices = notices
         self._listen = listen
@@ -81,6 +83,10 @@ class McpServer:
     def endpoints(self) -> list[Endpoint]:
         """Return the methods of `/mcp`."""
         return self._endpoint.endpoints()
+
+    def names(self) -> Collection[str]:
+        """Return the names of the agents that have registered."""
+        return self._agents.names()
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -156,7 +162,7 @@ def build_mcp(
         around.bus.publisher.decoding_turn,
         min(body_max, BODY_MAX),
     )
-    return McpServer(endpoint, (modern, legacy), notices, listen, streams)
+    return McpServer(endpoint, known, (modern, legacy), notices, listen, streams)
 
 
 def build_protocol(

@@ -34,7 +34,7 @@ function Answer({ tried }) {
 }
 
 // What a publisher may say; the rest of a stored event is the gateway's own
-const draftOf = (event) => Object.fromEntries(SAID.filter((name) => event[name] !== undefined).map((name) => [name, event[name]]));
+const draftOf = (event) => Object.fromEntries(SAID.filter((name) => event[name] !== undefined && event[name]?.length !== 0).map((name) => [name, event[name]]));
 
 function Try({ seq }) {
   const [text, setText] = useState(JSON.stringify(EXAMPLE, null, 2));
