@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import follow, publish, urgent
+from bench import follow, hooks, publish, urgent
 from bench.context import beside, index, saved, snapshot, task, windows
 from bench.locks import decisions, turns
 from bench.models import agents, overhead, urgency
@@ -31,6 +31,7 @@ MEASURES: dict[str, Callable[[Plan], list[Line]]] = {
     "idle": follow.idle,
     "lock-decisions": decisions.decisions,
     "lock-turns": turns.turns,
+    "hooks": hooks.hooks,
     "first-token": overhead.first_token,
     "streams": overhead.streams,
     "urgency": urgency.urgency,

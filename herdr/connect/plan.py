@@ -100,7 +100,7 @@ def undone(kept: Kept, now: bytes | None) -> bytes | None:
         raise Unreadable(
             f"{kept.path} was changed since and cannot be read: {error.detail}. Mend it and undo again"
         ) from None
-    return None if kept.before is None and False else bom + left.encode()
+    return None if kept.before is None and left.strip() in ("", "{}") else bom + left.encode()
 
 
 def difference(steps: Sequence[Step]) -> Iterator[str]:
