@@ -75,13 +75,18 @@ async def tools_and_people(
     sessions = BrowserSessions(tokens_of(config.auth), clock, lambda: secrets.token_urlsafe(32))
     live = Live(bus, Samples(bus, on.streams, on.desk.counts, on.backends, clock), on.streams)
     files = StaticFiles(load())
-    clients = Clients(bus, bus.subscriptions.behind, lambda: {"hooks": hooks.names(), "mcp": mcp.names()})
+
+    def behind() -> list[tuple[str, int | None]]:
+        # Who takes from an inbox acknowledges only what was in it, however much there was for others since
+        return [*{**dict(bus.subscriptions.behind()), **inbox.waiting()}.items()]
+
+    clients = Clients(bus, behind, lambda: {"hooks": hooks.names(), "mcp": mcp.names()})
     async with apart(mcp.running(), "mcp"):
         live.start()
         try:
             yield (
                 [
-                    *hook_endpoints(hooks, body_max),
+                    *hook_endpoints(hooks, bus.publisher.decoding_turn, body_max),
                     *mcp.endpoints(),
                     *dashboard_endpoints(bus, live, clients, sessions, files, data_max),
                 ],

@@ -5,7 +5,7 @@ So their `seq`s are noted with each commit, for the names that have asked before
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from herdr.bus.bus import Bus
@@ -61,6 +61,10 @@ class Inbox:
                 if box is not None and not delivery.attrs:  # a name that listens to nothing has no attributes
                     box.add(event.seq)
 
+    def waiting(self) -> Mapping[str, int]:
+        """Return how many events wait for each known name."""
+        return {name: len(box.seqs) for name, box in self._boxes.items()}
+
     async def take(self, name: str, limit: int = 10) -> Waiting:
         """Return what waits for a name, and remember that it was taken: committed before this returns.
 
@@ -69,26 +73,40 @@ class Inbox:
         box = self._boxes.get(name)
         if box is None:
             box = await self._open(name)
-        self._boxes.move_to_end(name)
+        else:
+            self._boxes.move_to_end(name)
         if not box.seqs:
             return Waiting()
         taken = [box.seqs.popleft() for _ in range(min(limit, len(box.seqs)))]
         lost, box.lost = box.lost, 0
-        events = [event for seq in taken if (event := await self._event(seq)) is not None]
-        await self._bus.subscriptions.took(name, events, taken[-1])
+        try:
+            events = [event for seq in taken if (event := await self._event(seq)) is not None]
+            await self._bus.subscriptions.took(name, events, taken[-1])
+        except BaseException:  # whoever asked was not given them
+            box.seqs.extendleft(reversed(taken))
+            box.lost += lost
+            raise
         return Waiting(events, len(box.seqs), lost)
 
     async def _open(self, name: str) -> _Box:
-        """Begin a box. What the name has not taken before a restart is looked for in the newest events."""
+        """Begin a box; one that cannot be filled is none, and the next call begins it again."""
         box = self._boxes[name] = _Box()
         if len(self._boxes) > NAMES_MAX:
             self._boxes.popitem(last=False)
-        subscriptions = self._bus.subscriptions
+        try:
+            await self._look_back(name, box)
+        except BaseException:
+            self._boxes.pop(name, None)
+            raise
+        return box
+
+    async def _look_back(self, name: str, box: _Box) -> None:
+        """Put in what the name has not taken before a restart, as far as the newest events have it."""
+        subscriptions, head = self._bus.subscriptions, self._bus.head
         place = subscriptions.taken(name)
         if place is None:
-            await subscriptions.took(name, (), self._bus.head)
-            return box
-        head = self._bus.head
+            await subscriptions.took(name, (), head)
+            return
         after = max(place, head - LOOKED_BACK)
         follower = await subscriptions.open(Selection(target=name), str(after))
         found: list[int] = []
@@ -98,7 +116,6 @@ class Inbox:
         late, box.seqs = box.seqs, deque()
         for seq in [*sorted(found), *late]:
             box.add(seq)
-        return box
 
     async def _event(self, seq: int) -> Event | None:
         try:

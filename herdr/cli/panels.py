@@ -10,13 +10,13 @@ from rich.text import Text
 from herdr.cli.holders import from_now, moment_of
 from herdr.cli.terminal import counted, plain, span
 from herdr.errors import HerdrError
+from herdr.tasks.task import FINAL
 
 ROWS_MAX = 10  # of each table, so that one does not push the others off the screen; the rest is counted
 PATHS_SHOWN = 2  # of one lock
 BARS = "▁▂▃▄▅▆▇█"
 HISTORY = 60  # looks: a minute
 NARROW = 60  # columns, below which the bars and some columns are left out
-FINAL = frozenset({"completed", "failed", "canceled", "rejected"})
 _STATES = {"ok": "green", "degraded": "yellow", "failing": "red"}
 
 

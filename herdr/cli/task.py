@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from herdr.cli.client import TIMEOUT_S, Gateway, add_connection, gateway_of, part_of
 from herdr.cli.listing import print_rows
@@ -15,6 +15,7 @@ from herdr.cli.task_work import work
 from herdr.cli.terminal import note, print_json, print_line
 from herdr.clock import SystemClock
 from herdr.errors import HerdrError
+from herdr.tasks.task import State
 
 _EPILOG = """\
 examples:
@@ -24,7 +25,7 @@ examples:
   herdr task work --role tester -- scripts/test
   herdr task list --role reviewer --state submitted
 """
-STATES = ("submitted", "working", "input_required", "completed", "failed", "canceled", "rejected")
+STATES = get_args(State)
 TASKS = "/v1/tasks"
 
 

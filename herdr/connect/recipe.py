@@ -69,7 +69,7 @@ def curl(wish: Wish, client: str) -> str:
     header = f' -H "Authorization: Bearer ${TOKEN_ENV}"' if wish.token else ""
     return (
         f"curl -sf --max-time {CURL_S} -H 'Content-Type: application/json'{header} --data-binary @- "
-        f"{shlex.quote(address(wish, client))} "
+        f"{shlex.quote(address(wish, client))} || true"
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 SESSIONS_MAX = 1000  # tools that were heard of last; a forgotten one is greeted again
-HOLDS_MAX = 256  # tool calls of one session that are under way
+HOLDS_MAX = 256  # locks of one session's tool calls, and tool calls that share one of them
 OWN_MAX = 200  # files that a session changed itself, newest
 FOLDERS_MAX = 20  # folders that are not watched, and that a session was told of; of more it is told nothing
 
@@ -17,6 +17,7 @@ class Hold:
     lock: str
     token: int
     uses: set[str]
+    """The keys of these calls."""
 
 
 @dataclass(slots=True)
@@ -30,10 +31,13 @@ class Memory:
     holds: "OrderedDict[str, Hold]" = field(default_factory=OrderedDict)
     """By the id of the lock."""
     own: "deque[str]" = field(default_factory=lambda: deque(maxlen=OWN_MAX))
+    """Files that it has changed, newest last."""
+    wrote: "deque[str]" = field(default_factory=lambda: deque(maxlen=OWN_MAX))
+    """The hashes of what was in them then: a watcher sees these writes, too."""
 
-    def hold_of(self, use: str) -> Hold | None:
+    def hold_of(self, key: str) -> Hold | None:
         """Return the lock that a tool call was given."""
-        return next((hold for hold in self.holds.values() if use in hold.uses), None)
+        return next((hold for hold in self.holds.values() if key in hold.uses), None)
 
 
 class Memories:
@@ -55,6 +59,14 @@ class Memories:
     def names(self) -> Collection[str]:
         """Return those who are known."""
         return self._known.keys()
+
+    def of_session(self, name: str) -> list[tuple[str, Memory]]:
+        """Return those of an agent and of its sub-agents, by their names."""
+        return [
+            (known, memory)
+            for known, memory in self._known.items()
+            if known == name or known.startswith(f"{name}/")
+        ]
 
     def forget(self, name: str) -> None:
         """Forget a name."""

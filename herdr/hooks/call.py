@@ -1,5 +1,6 @@
 """What a tool tells of itself through a hook, whichever tool it is, and what it is answered. Pure."""
 
+from hashlib import sha256
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -30,12 +31,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the tool call writes, as the client has them: absolute, or relative to `cwd`."""
     text: str = ""
     """The prompt, the answer or the summary."""
+    hears: bool = True
+    """Whether the answer can say something to the model; what it cannot hear now is kept for another call."""
 
     @property
     def name(self) -> str:
         """Who calls, in Herdr: the owner of its locks, the source of its events."""
         parts = (self.client, short(self.session), short(self.agent))
         return "/".join(part for part in parts if part)
+
+    @property
+    def key(self) -> str:
+        """What tells this tool call from others of its session: its id, or what it writes where it has none."""
+        named = self.use or "\0".join(self.paths)  # it may be long, and is remembered: so its hash
+        return sha256(named.encode("utf-8", "replace")).hexdigest()[:32]
 
     @property
     def conversation(self) -> str:

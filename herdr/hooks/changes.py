@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+UNREPORTED = "a write that no tool reported"
 CHANGES_MAX = 500  # of one workspace; a branch switch is more than anybody wants to be told
 WORKSPACES_MAX = 64
 
@@ -21,6 +22,8 @@ class Change(msgspec.Struct, frozen=True):
     signatures: tuple[Mapping[str, Any], ...] = ()
     paths: tuple[str, ...] = ()
     """Of definitions: the files they are in."""
+    hash: str | None = None
+    """Of what nobody reported: the content, as watchers write it."""
 
 
 class Changes:
@@ -38,13 +41,20 @@ class Changes:
             self._kept.popitem(last=False)
 
     def since(self, workspace: str, seq: int, name: str, own: Sequence[str]) -> list[Change]:
-        """Return what others changed after `seq`, oldest first; `own`: files that `name` changed itself."""
+        """Return what others changed after `seq`, oldest first; `own`: files that `name` changed itself.
+
+        Nobody says whose definitions they are. In files of its own they are taken for its own, unless another was the
+        last one to report a change of the file.
+        """
+        kept = self._kept.get(workspace, ())
+        last = {change.path: change.by for change in kept if change.by is not None}
+        mine = {path for path in own if last.get(path, name) in (name, UNREPORTED)}
         found: list[Change] = []
-        for change in reversed(self._kept.get(workspace, ())):
+        for change in reversed(kept):
             if change.seq <= seq:
                 break
             if change.by is None:
-                if not set(change.paths) <= set(own):
+                if not set(change.paths) <= mine:
                     found.append(change)
             elif change.by != name:
                 found.append(change)

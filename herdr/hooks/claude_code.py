@@ -21,6 +21,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "PostToolUseFailure": "undone",
         "PermissionDenied": "undone",
         "Stop": "answer",
+        "StopFailure": "answer",
         "SubagentStop": "answer",
         "Interrupt": "answer",
         "PostCompact": "compacted",
@@ -55,6 +56,7 @@ def decode(
         use=text(payload, "tool_use_id", "toolUseId", "call_id"),
         paths=written(tool, fields(payload, "tool_input", "toolInput")),
         text=text(payload, "prompt", "last_assistant_message", "compact_summary"),
+        hears=event in SAY,
     )
 
 
@@ -64,7 +66,7 @@ def encode(call: Call, reply: Reply) -> dict[str, Any]:
     own: dict[str, Any] = {}
     if reply.deny is not None and call.kind == "before":
         own = {"permissionDecision": "deny", "permissionDecisionReason": reply.deny}
-    if reply.context is not None and call.event in SAY:
+    if reply.context is not None and call.hears:
         own["additionalContext"] = reply.context
     if own:
         answer["hookSpecificOutput"] = {"hookEventName": call.event, **own}

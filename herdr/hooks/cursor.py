@@ -44,6 +44,7 @@ def decode(payload: Mapping[str, Any]) -> Call:
         use=text(payload, "tool_use_id", "tool_call_id"),
         paths=paths(arguments) if event in EDITED or tool in WRITES else (),
         text=text(payload, "prompt", "text"),
+        hears=event in SAY,
     )
 
 
@@ -51,5 +52,5 @@ def encode(call: Call, reply: Reply) -> dict[str, Any]:
     """Return the answer; nothing to say is `{}`, never `allow`."""
     if reply.deny is not None and call.kind == "before":
         return {"permission": "deny", "user_message": reply.deny, "agent_message": reply.deny}
-    told = reply.context or reply.notice
-    return {"additional_context": told} if told is not None and call.event in SAY else {}
+    told = "\n".join(text for text in (reply.context, reply.notice) if text is not None)
+    return {"additional_context": told} if told and call.hears else {}

@@ -34,6 +34,7 @@ def decode(payload: Mapping[str, Any]) -> Call:
         use=text(payload, "tool_use_id", "call_id"),
         paths=paths(fields(payload, "tool_input")) if tool in WRITES else (),
         text=text(payload, "prompt", "prompt_response"),
+        hears=event in SAY,
     )
 
 
@@ -42,7 +43,7 @@ def encode(call: Call, reply: Reply) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     if reply.deny is not None and call.kind == "before":
         answer = {"decision": "deny", "reason": reply.deny}
-    if reply.context is not None and call.event in SAY:
+    if reply.context is not None and call.hears:
         answer["hookSpecificOutput"] = {"hookEventName": call.event, "additionalContext": reply.context}
     if reply.notice is not None:
         answer["systemMessage"] = reply.notice

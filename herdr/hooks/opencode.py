@@ -9,7 +9,8 @@ The plugin posts one object for each of opencode's hooks that it uses:
      "text": "…"}                                                      for prompts and answers
 
 The answer is `{"deny": text, "context": text, "notice": text}`, each only if there is something to say. The plugin
-throws `deny` before the tool runs, and adds `context` to the tool's output.
+throws `deny` before the tool runs, and adds `context` to the tool's output, a prompt's to that of the next tool. What
+it is answered to `session.*` it does not look at.
 """
 
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     }
 )
 WRITES = frozenset({"edit", "write", "multiedit"})
+SAY = frozenset({"chat.message", "tool.execute.after"})
 PATCHES = frozenset({"patch", "apply_patch"})
 
 
@@ -49,6 +51,7 @@ def decode(payload: Mapping[str, Any]) -> Call:
         use=text(payload, "call"),
         paths=written,
         text=text(payload, "text"),
+        hears=event in SAY,
     )
 
 

@@ -37,7 +37,8 @@ class Places:
         for folder, name in self._folders:
             prefix = folder.rstrip("/") + "/"
             if (key == folder or key.startswith(prefix)) and (best is None or len(folder) > best[0]):
-                best = len(folder), Spot(name, whole[len(prefix) :])
+                rest = whole.split("/")[prefix.count("/") :]  # a path without case may be a longer one
+                best = len(folder), Spot(name, "/".join(rest))
         return None if best is None else best[1]
 
 
@@ -59,7 +60,8 @@ def _is_absolute(path: str) -> bool:
 
 
 def _key(path: str) -> str:
-    """Return what paths are compared by: drives' letters count without case, and so do paths on drives."""
-    text = path.replace("\\", "/") if _DRIVE.match(path.replace("\\", "/")) else path
-    plain = normpath(text)
-    return plain.casefold() if _DRIVE.match(plain) else plain
+    """Return what paths are compared by: those of Windows, on a drive or a share, count without case."""
+    slashed = path.replace("\\", "/")
+    if _DRIVE.match(slashed) or slashed.startswith("//"):
+        return normpath(slashed).casefold()
+    return normpath(path)

@@ -1,7 +1,12 @@
-"""Pure: VS Code's agent hooks. Their form is Claude Code's; its tools have other names and take lists of files."""
+"""Pure: VS Code's agent hooks. Their form is Claude Code's; its tools have other names and take lists of files.
+
+Its reference has additional context for these events only: a prompt's hook can show something to the user, no more.
+"""
 
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from herdr.hooks import claude_code
 from herdr.hooks.call import Call
@@ -17,12 +22,14 @@ WRITES = frozenset(
         *("multi_replace_string_in_file", "Edit", "Write", "MultiEdit", "NotebookEdit"),
     }
 )
+SAY = frozenset({"SessionStart", "SubagentStart", "PreToolUse", "PostToolUse"})
 PATCHES = frozenset({"apply_patch", "applyPatch"})
 
 
 def decode(payload: Mapping[str, Any]) -> Call:
     """Read one payload."""
-    return claude_code.decode(payload, "vscode", _written)
+    call = claude_code.decode(payload, "vscode", _written)
+    return msgspec.structs.replace(call, hears=call.event in SAY)
 
 
 def _written(tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:

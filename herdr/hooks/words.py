@@ -12,7 +12,7 @@ CHANGES_SAID, SIGNATURES_SAID, CALLERS_SAID, NEWS_SAID = 10, 5, 5, 8
 
 def denied(call: Call, detail: str) -> str:
     """Return why a file must not be written now."""
-    return f"Herdr: {call.tool} was not run. {detail}."
+    return f"Herdr: {_seen(call.tool, 100)} was not run. {_seen(detail, CONTEXT_MAX)}."
 
 
 def introduced(call: Call, workspace: str) -> str:
@@ -28,6 +28,11 @@ def lacking(scopes: Sequence[str]) -> str:
     """Return what is said when a hook's token may not do what the hook is for."""
     missing = " and ".join(scopes)
     return f"Herdr: the token of this hook lacks {missing}; nothing was locked or told. Add it under auth.tokens."
+
+
+def dropped() -> str:
+    """Return what is said when an edit could not be told of."""
+    return "Herdr: the gateway has more to write than it can, and did not record this edit; others do not hear of it."
 
 
 def unknown_folder(call: Call) -> str:
@@ -71,16 +76,23 @@ def news(events: Sequence[Mapping[str, Any]], more: int) -> list[str]:
     return [*lines, f"{left} more events are waiting."] if left else lines
 
 
+def lost(count: int) -> list[str]:
+    """Return a line about what was addressed to a tool and is not kept any more."""
+    return [f"{count} older events for this agent were too many to be kept."] if count else []
+
+
 def _news(event: Mapping[str, Any]) -> str:
     kind, data = str(event.get("type")), event.get("data")
     data = data if isinstance(data, dict) else {}
-    subject = event.get("subject") or ", ".join(map(str, data.get("paths") or ())) or ""
+    paths = data.get("paths")
+    subject = event.get("subject") or (", ".join(map(str, paths)) if isinstance(paths, list) else "")
     if kind == "conflict.detected":
         current = data.get("current")
         other = current.get("source") if isinstance(current, dict) else None
-        return f"Conflict on {subject}: {data.get('reason') or data.get('status') or 'see the event'}" + (
-            f", newer version by {other}." if other else "."
+        by = (
+            f", newer version by {other}" if other else f", written by {data['by']}" if data.get("by") else ""
         )
+        return f"Conflict on {subject}: {data.get('reason') or data.get('status') or 'see the event'}{by}."
     if kind.startswith("handoff."):
         return f"Task {data.get('task')} ({data.get('title')}): {kind.removeprefix('handoff.')}, by {data.get('by')}."
     said = data.get("detail") or data.get("reason") or data.get("summary") or ""
@@ -92,9 +104,14 @@ def context(lines: Sequence[str]) -> str | None:
     kept: list[str] = []
     size = len("Herdr: ")
     for line in lines:
-        clean = "".join(c if c.isprintable() else " " for c in line)[: CONTEXT_MAX // 2]
+        clean = _seen(line, CONTEXT_MAX // 2)
         if size + len(clean) + 1 > CONTEXT_MAX:
             break
         kept.append(clean)
         size += len(clean) + 1
     return "Herdr: " + "\n".join(kept) if kept else None
+
+
+def _seen(text: str, most: int) -> str:
+    """Return at most so many characters, without those that a person would not see and a model would read."""
+    return "".join(c if c.isprintable() else " " for c in text[:most])

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from herdr.tasks.task import FINAL, New, Note, Step, Task
+from herdr.tasks.task import New, Note, Step, Task
 
 FIELDS_BYTES = 300  # of a task or a step beside its texts, in the log and (twice that) in memory
 
@@ -62,8 +62,3 @@ def size_of_note(note: Note) -> int:
     """Return about how many bytes a note takes."""
     items = (*note.decisions, *note.files, *note.artifacts, *note.open_questions)
     return len(note.summary) + sum(len(item) + 4 for item in items)
-
-
-def is_final(step: Step) -> bool:
-    """Tell whether a step ends its task."""
-    return step.state in FINAL

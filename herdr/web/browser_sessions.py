@@ -23,9 +23,10 @@ from herdr.web.auth import COOKIE, Caller, Token
 from herdr.web.bodies import read_body_as
 from herdr.web.problems import Refused
 
-LINK_S, SESSION_S = 300, 12 * 3600
+LINK_S = 300  # a link goes from a terminal to a browser beside it, and might be seen on the way
+SESSION_S = 12 * 3600  # a working day
 LINKS_MAX = 100  # that wait to be opened; the oldest go
-BODY_MAX = 4096
+BODY_MAX = 4096  # bytes; a ticket has 43 characters
 EXPECTED: Mapping[str, str] = MappingProxyType({"ticket": "the text behind #login= of the link"})
 _SECOND = 1_000_000
 

@@ -12,7 +12,8 @@ from herdr.event import Event
 from herdr.web.asgi import Receive, Reply, Scope, respond_json
 from herdr.web.auth import Caller
 
-CLIENTS_MAX = 1000  # names that were seen last
+CLIENTS_MAX = 1000  # names that were seen last; more than one gateway's connections, and some 200 KiB
+ROWS_MAX = 2 * CLIENTS_MAX  # of an answer: those, and as many that have published nothing
 
 
 class Seen(msgspec.Struct):
@@ -69,7 +70,7 @@ class Clients:
         for row in rows:
             row["kinds"] += ["target"] if row["name"] in behind else []
             row["kinds"] += [kind for kind, names in joined.items() if row["name"] in names]
-        await respond_json(send, 200, {"clients": rows[: 2 * CLIENTS_MAX]})
+        await respond_json(send, 200, {"clients": rows[:ROWS_MAX]})
 
 
 def _row(seen: Seen, behind: int | None) -> dict[str, Any]:

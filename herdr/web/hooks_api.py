@@ -1,6 +1,6 @@
 """The handler of `/hooks/{client}`: a tool's own payload in, an answer in the tool's own form out."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -13,7 +13,8 @@ from herdr.web.asgi import Receive, Reply, Scope, read_body, respond_json
 from herdr.web.auth import Caller
 from herdr.web.drafts import check_text
 
-ADVICE = "the tool's own limit on what it sends to hooks may be lower, or raise server.body_max_bytes"
+ADVICE = "lower the tool's own limit on what it sends to hooks, or raise server.body_max_bytes"
+SEND = "send what the tool gave to its hook"
 
 
 class Hooks(Protocol):
@@ -27,8 +28,15 @@ class Hooks(Protocol):
 class HooksApi:
     """Everything but an odd request is answered 200: tools take any other status for a broken hook, and go on."""
 
-    def __init__(self, hooks: Hooks, body_max: int) -> None:
+    def __init__(
+        self, hooks: Hooks, decoding_turn: Callable[[bytes], Awaitable[None]], body_max: int
+    ) -> None:
+        """`decoding_turn` waits for the turn to decode a body: a large one must not hold up a user's instruction.
+
+        `body_max`: bytes of a request.
+        """
         self._hooks = hooks
+        self._decoding_turn = decoding_turn
         self._body_max = body_max
 
     async def call(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
@@ -36,8 +44,9 @@ class HooksApi:
         client = CLIENTS.get(scope["path_params"]["client"])
         if client is None:
             raise NotFound(f"no such client; there are {', '.join(sorted(CLIENTS))}", "unknown_client")
-        payload = _payload(await read_body(scope, receive, self._body_max, ADVICE))
-        call = client.decode(payload)
+        body = await read_body(scope, receive, self._body_max, ADVICE)
+        await self._decoding_turn(body)
+        call = client.decode(_payload(body))
         reply = await self._hooks.handle(call, caller.may)
         await respond_json(send, 200, client.encode(call, reply))
 
@@ -47,9 +56,7 @@ def _payload(body: bytes) -> dict[str, Any]:
     try:
         payload = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidInput(f"the body is not JSON: {error}", "invalid_json") from None
+        raise InvalidInput(f"the body is not JSON ({error}): {SEND}", "invalid_json") from None
     if not isinstance(payload, dict):
-        raise InvalidInput(
-            "the body is not an object: send what the tool gave to its hook", "invalid_request"
-        )
+        raise InvalidInput(f"the body is not an object: {SEND}", "invalid_request")
     return payload

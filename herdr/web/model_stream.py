@@ -12,7 +12,7 @@ from herdr.pool.inset import Report
 from herdr.pool.protocols.dialect import Dialect, Encoder, Ending, Opening
 from herdr.pool.request import ChatRequest
 from herdr.pool.run import Inquiry
-from herdr.web.asgi import ABORT, JSON, Headers, Receive, Reply, Scope, respond
+from herdr.web.asgi import ABORT, JSON, Headers, Receive, Reply, Scope, respond, until_gone
 from herdr.web.sse import SSE_HEADERS
 from herdr.web.streams import Streams
 
@@ -231,8 +231,7 @@ class ModelStream:
             self.written_at = self._streams.now()
 
     async def _watch_for_leaving(self, receive: Receive, serving: "asyncio.Task[None]") -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await until_gone(receive)
         self._gone = True
         serving.cancel()
 

@@ -16,7 +16,7 @@ QUIET = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright's loop runs on in the meantime, and no other may
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed; .ci/run installs it (as root, with apt-get) and runs this")

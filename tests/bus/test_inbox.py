@@ -6,6 +6,7 @@ from buses import FaultyLog, running_bus, until
 from herdr.bus import inbox as module
 from herdr.bus.bus import Bus
 from herdr.bus.inbox import Inbox, Waiting
+from herdr.errors import LogUnavailable
 from herdr.storage.memory import MemoryLog
 
 
@@ -86,6 +87,38 @@ async def test_names_beyond_the_bound_begin_anew(monkeypatch: pytest.MonkeyPatch
         await told(bus, "a", "b")
         assert len((await inbox.take("a")).events) == 1
         assert len((await inbox.take("b")).events) == 1  # found in the log, where its place is remembered
+
+
+async def test_what_could_not_be_noted_as_taken_waits_on() -> None:
+    log = FaultyLog()
+    async with running_bus(log) as bus:
+        inbox = Inbox(bus)
+        await inbox.take("a")
+        await told(bus, "a", "a")
+        log.fails = lambda: True
+        with pytest.raises(LogUnavailable):
+            await inbox.take("a")
+        log.fails = lambda: False
+        await until(lambda: bus.failure is None)
+        assert numbers(await inbox.take("a")) == [0, 1]
+
+
+async def test_a_box_that_could_not_be_filled_is_begun_again() -> None:
+    log = FaultyLog()
+    async with running_bus(log) as bus:
+        await Inbox(bus).take("a")
+        await told(bus, "a")
+
+    async def stumble() -> None:
+        raise LogUnavailable("planted")
+
+    async with running_bus(log) as bus:  # which has nothing in memory
+        inbox = Inbox(bus)
+        log.meanwhile = stumble
+        with pytest.raises(LogUnavailable):
+            await inbox.take("a")
+        log.meanwhile = None
+        assert numbers(await inbox.take("a")) == [0]
 
 
 async def test_what_a_follower_of_the_same_name_has_handled_is_not_taken_back() -> None:

@@ -133,6 +133,20 @@ def test_clients_are_listed_with_how_far_behind_targets_are(gateway: GatewayProc
     assert (rows["claude-code/12345678"]["kinds"], rows["ci"]["kinds"]) == (["hooks"], ["publisher"])
 
 
+def test_who_hears_of_events_in_answers_is_behind_by_what_waits_for_it(
+    gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    added = call(gateway, "POST", "/v1/workspaces", {"path": str(tmp_path)})
+    assert added.status in (200, 201), added
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "12345678", "cwd": str(tmp_path)}
+    assert "additionalContext" in str(call(gateway, "POST", "/hooks/claude-code", prompt).json())
+    publish(gateway, *[{"type": "tool.result", "source": "ci"}] * 3)  # for nobody
+    body = {"title": "t", "role": "claude-code/12345678", "owner": "me"}
+    assert call(gateway, "POST", "/v1/tasks", body).status == 201
+    rows = {row["name"]: row for row in call(gateway, "GET", "/v1/clients").json()["clients"]}
+    assert rows["claude-code/12345678"]["behind"] == 1
+
+
 def test_an_event_is_tried_against_the_table_and_not_published(gateway: GatewayProcess) -> None:
     put_route(gateway, "failures", event="test.*", target="ide", match={"data.level": "error"}, priority="P0")
     put_route(gateway, "all", event="*", target="log", match={"attr.mode": "verbose"})

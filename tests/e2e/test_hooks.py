@@ -111,6 +111,18 @@ def test_two_calls_of_one_agent_hold_a_file_until_both_are_over(gateway: Gateway
     assert locks(gateway) == []
 
 
+def test_without_ids_each_call_lets_go_of_its_own_file(gateway: GatewayProcess, shop: Path) -> None:
+    def gemini(event: str, name: str) -> None:
+        written = {"tool_name": "replace", "tool_input": {"file_path": str(shop / name)}}
+        hook(gateway, "gemini", session_id="s1", cwd=str(shop), hook_event_name=event, **written)
+
+    for event, name in (("BeforeTool", "a.py"), ("BeforeTool", "b.py"), ("AfterTool", "b.py")):
+        gemini(event, name)
+    assert [lock["paths"] for lock in locks(gateway)] == [["a.py"]]
+    gemini("AfterTool", "a.py")
+    assert locks(gateway) == []
+
+
 def test_what_an_agent_has_locked_itself_stays_its_own(gateway: GatewayProcess, shop: Path) -> None:
     hold(gateway, NAME)
     assert edit("PreToolUse", gateway, shop / "a.py") == {}

@@ -93,7 +93,7 @@ def token(gateway: Gateway, given: str | None, in_environment: bool) -> Iterator
     try:
         me = gateway.read("/v1/me")
     except HerdrError as error:
-        if error.code in ("unauthorized", "forbidden"):
+        if error.code == "unauthorized":
             yield fail("token", error.detail, f"set {TOKEN_VARIABLE} to one of the gateway's auth.tokens")
         else:
             yield skip("token", error.detail)

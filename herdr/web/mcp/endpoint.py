@@ -9,7 +9,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from herdr.web.asgi import JSON, Message, Receive, Reply, Scope, header, read_body, respond
+from herdr.web.asgi import JSON, Message, Receive, Reply, Scope, header, read_body, respond, until_gone
 from herdr.web.auth import SIGNED_IN, Caller
 from herdr.web.mcp.around import stays
 from herdr.web.mcp.asking import CALLER
@@ -109,7 +109,7 @@ class McpEndpoint:
         key = (session, bytes(peek.id))
         if session is not None and peek.id:
             self._under_way[key] = answering
-        leaving = asyncio.create_task(_left(receive))
+        leaving = asyncio.create_task(until_gone(receive))
         is_there = False
         try:
             await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -190,11 +190,6 @@ def _with_header(send: Reply, named: tuple[bytes, bytes]) -> Callable[[Message],
         await send(message)
 
     return reply
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _refuse(send: Reply, status: int, message: str) -> None:
