@@ -1,5 +1,5 @@
 // One event: its envelope, its payload as a tree, and the chain of its cause.
-import { html, useEffect, useRef } from "../kit.js";
+import { html, useEffect, useLayoutEffect, useRef } from "../kit.js";
 import { Badge, Bytes, Copy, ErrorNote, Panel, Text, Tree } from "../parts.js";
 import { hashOf, useFetch } from "../store.js";
 import { Chain } from "./chain.js";
@@ -29,7 +29,8 @@ export function EventPanel({ seq, known, events, onOpen, onClose }) {
   if (known || last.current?.seq !== seq) last.current = known ?? null;
   const { data: fetched, error } = useFetch(last.current && !last.current.ref ? null : `/v1/events/${seq}`);
   const event = fetched ?? last.current;
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // With the drawing, not after it: whoever sees the event may press the key
     const pressed = ({ key, target }) => key === "Escape" && !target.closest?.("dialog") && onClose();
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
