@@ -1,10 +1,9 @@
 """What tools and people come in by beside the plain API: hooks, MCP, and the dashboard."""
 
-import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from herdr import config as settings
@@ -27,7 +26,7 @@ from herdr.web.hook_routes import hook_endpoints
 from herdr.web.live import Live
 from herdr.web.mcp.agents import KIND as MCP_AGENTS
 from herdr.web.mcp.around import Around
-from herdr.web.mcp.server import build_mcp
+from herdr.web.mcp.late import LateMcp
 from herdr.web.samples import Samples
 from herdr.web.static_files import StaticFiles, load
 from herdr.web.streams import Streams
@@ -71,7 +70,11 @@ async def tools_and_people(
         watching.roots,
     )
     agents = await on.log.load(MCP_AGENTS)
-    mcp = build_mcp(around, agents, on.streams, clock, body_max=body_max, data_max=data_max)
+
+    def build_mcp(module: ModuleType) -> Any:
+        return module.build_mcp(around, agents, on.streams, clock, body_max=body_max, data_max=data_max)
+
+    mcp = LateMcp(build_mcp)
     sessions = BrowserSessions(tokens_of(config.auth), clock, lambda: secrets.token_urlsafe(32))
     live = Live(bus, Samples(bus, on.streams, on.desk.counts, on.backends, clock), on.streams)
     files = StaticFiles(load())
@@ -81,37 +84,16 @@ async def tools_and_people(
         return [*{**dict(bus.subscriptions.behind()), **inbox.waiting()}.items()]
 
     clients = Clients(bus, behind, lambda: {"hooks": hooks.names(), "mcp": mcp.names()})
-    async with apart(mcp.running(), "mcp"):
-        live.start()
-        try:
-            yield (
-                [
-                    *hook_endpoints(hooks, bus.publisher.decoding_turn, body_max),
-                    *mcp.endpoints(),
-                    *dashboard_endpoints(bus, live, clients, sessions, files, data_max),
-                ],
-                sessions,
-            )
-        finally:
-            live.stop()
-
-
-@contextlib.asynccontextmanager
-async def apart(inner: AbstractAsyncContextManager[None], name: str) -> AsyncIterator[None]:
-    """Hold a context open in a task of its own: a task group in it would wrap whatever is raised in ours."""
-    begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    over = asyncio.Event()
-
-    async def hold() -> None:
-        async with inner:
-            begun.set_result(None)
-            await over.wait()
-
-    task = asyncio.create_task(hold(), name=name)
-    await asyncio.wait((begun, task), return_when=asyncio.FIRST_COMPLETED)
+    live.start()
     try:
-        if begun.done():
-            yield
+        yield (
+            [
+                *hook_endpoints(hooks, bus.publisher.decoding_turn, body_max),
+                *mcp.endpoints(),
+                *dashboard_endpoints(bus, live, clients, sessions, files, data_max),
+            ],
+            sessions,
+        )
     finally:
-        over.set()
-        await task
+        live.stop()
+        await mcp.stop()

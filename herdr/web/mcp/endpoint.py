@@ -13,13 +13,13 @@ from herdr.web.asgi import JSON, Message, Receive, Reply, Scope, header, read_bo
 from herdr.web.auth import SIGNED_IN, Caller
 from herdr.web.mcp.around import stays
 from herdr.web.mcp.asking import CALLER
+from herdr.web.mcp.late import PATH, SUMMARIES
 from herdr.web.mcp.notices import Notices
 from herdr.web.mcp.sessions import HEADER, SSE, NoticeStream, Sessions
 from herdr.web.problems import Refused
 from herdr.web.streams import Streams
 from herdr.web.surface import Endpoint
 
-PATH = "/mcp"
 BODY_MAX = 4 * 1024 * 1024  # bytes, as the SDK has it; a model writes no more in one call
 TOO_LARGE = "save what is long as an artifact over HTTP, and name it"
 INVALID_REQUEST = -32600  # JSON-RPC 2.0, section 5.1
@@ -74,9 +74,8 @@ class McpEndpoint:
     def endpoints(self) -> list[Endpoint]:
         """Return the methods of `/mcp`."""
         return [
-            Endpoint("POST", PATH, SIGNED_IN, self.post, "Speak MCP: tools, resources, change notices"),
-            Endpoint("GET", PATH, SIGNED_IN, self.get, "MCP 2025-11-25 and older: follow change notices"),
-            Endpoint("DELETE", PATH, SIGNED_IN, self.delete, "MCP 2025-11-25 and older: end a session"),
+            Endpoint(method, PATH, SIGNED_IN, handler, SUMMARIES[method])
+            for method, handler in (("POST", self.post), ("GET", self.get), ("DELETE", self.delete))
         ]
 
     async def post(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
