@@ -9,6 +9,8 @@ from gateway import GatewayProcess, running_gateway
 from playwright.sync_api import Page, Route, expect
 from wire import call, publish
 
+pytestmark = pytest.mark.slow  # a minute; what matters most is in test_dashboard.py
+
 TOKENS = [
     {"name": "boss", "token": "boss-secret", "scopes": ["admin"]},
     {"name": "robot", "token": "robot-secret", "scopes": ["locks"]},
@@ -72,6 +74,12 @@ def test_a_dialog_gives_the_focus_back(gateway: GatewayProcess, page: Page) -> N
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").press(
+        "Enter"
+    )  # it is taken away, not closed
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(button).to_be_focused()
 

@@ -11,6 +11,8 @@ from wire import accept, publish, put_route
 
 from herdr.glob import compile_glob
 
+pytestmark = pytest.mark.slow  # a minute; what matters most is in test_dashboard.py
+
 TAIL = 600  # events that push everything before them out of what a browser holds (500)
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 SAME_TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b8-01"
