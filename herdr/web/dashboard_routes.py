@@ -5,12 +5,13 @@ import asyncio
 from herdr import __version__
 from herdr.bus.bus import Bus
 from herdr.bus.explain import explain
+from herdr.errors import InvalidInput
 from herdr.event import Draft
 from herdr.web.asgi import Receive, Reply, Scope, header, read_body, respond_json
 from herdr.web.auth import SIGNED_IN, Caller
 from herdr.web.browser_sessions import BrowserSessions, TicketBody
 from herdr.web.clients import Clients
-from herdr.web.drafts import parse_tried
+from herdr.web.drafts import parse_body
 from herdr.web.live import Live
 from herdr.web.static_files import StaticFiles
 from herdr.web.surface import PUBLIC, Endpoint
@@ -63,8 +64,13 @@ class TryRoutes:
 
     async def explain(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Say where an event would go, and why."""
-        draft = parse_tried(await read_body(scope, receive, self._data_max), self._data_max)
+        body = await read_body(scope, receive, self._data_max)
+        drafts, _ = parse_body(body, self._data_max)
+        if len(drafts) != 1:
+            raise InvalidInput(
+                f"{len(drafts)} events came, and one is tried at a time: send a single one", "invalid_request"
+            )
         rules = [listed.rule for listed in self._bus.rulebook.listed()]
-        source = draft.source or caller.name
-        said = await asyncio.to_thread(explain, rules, draft, source)  # a thousand rules take 0.2 s
+        source = drafts[0].source or caller.name
+        said = await asyncio.to_thread(explain, rules, drafts[0], source)  # a thousand rules take 0.2 s
         await respond_json(send, 200, said)

@@ -184,14 +184,11 @@ def test_a_value_that_was_changed_since_is_the_users() -> None:
     assert left == b'{"env": {"ANTHROPIC_BASE_URL":  "https://mine"}, "added": 1}'  # its two spaces, too
 
 
-def test_a_file_that_is_as_it_was_is_left_alone() -> None:
-    """Such as after a crash between remembering and writing."""
-    first = kept_of(files(URL, model=False)["cursor-user-.cursor/hooks.json"], None)
-    before = first.after.replace(
-        b"--max-time 5", b"--max-time 4"
-    )  # an older connection that nothing is known of
-    kept = kept_of(FILES["cursor-user-.cursor/hooks.json"], before)
-    assert kept.after != before and disconnecting(kept, before) == Step("/f", before, before)
+def test_a_file_that_went_back_by_itself_is_left_alone() -> None:
+    file = FILES["cursor-user-.cursor/mcp.json"]
+    before = b'{"mcpServers": {"herdr": {"url": "http://127.0.0.1:8787/mcp", "headers": {}}}}'
+    kept = kept_of(file, before)
+    assert disconnecting(kept, before) == Step("/f", before, before)
 
 
 def test_a_file_of_ours_that_was_changed_stays_and_that_is_said() -> None:

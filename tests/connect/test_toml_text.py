@@ -94,19 +94,6 @@ def test_what_the_program_keeps_below_ours_goes_with_it_but_stays_when_the_addre
     }
 
 
-def test_a_comment_behind_ours_is_of_what_follows() -> None:
-    text = f"{OURS}\n# of the next\n[next]\n"
-    assert without_tables(text, OURS) == "\n# of the next\n[next]\n"
-    moved = with_tables(text, OURS.replace("8787", "1"))
-    assert moved == text.replace("8787", "1")
-
-
-def test_line_ends_are_those_of_the_file() -> None:
-    text = with_tables("a = 1\r\n", OURS)
-    assert text.count("\n") == text.count("\r\n") == 5
-    assert with_tables(text, OURS.replace("8787", "1")) == text.replace("8787", "1")
-
-
 def test_the_note_says_whose_they_are() -> None:
     assert with_tables("a = 1", OURS) == f"a = 1\n\n{NOTE}\n{OURS}"
 

@@ -34,8 +34,7 @@ export const Herdr = async ({ directory }) => {
   return {
     "chat.message": async (input, output) => {
       const answer = await tell("chat.message", input.sessionID, { text: text(output.parts) });
-      const context = [told.get(input.sessionID), answer.context].filter(Boolean).join("\\n");
-      if (context) told.set(input.sessionID, context);
+      if (answer.context) told.set(input.sessionID, answer.context);
     },
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input;
