@@ -31,6 +31,7 @@ PURE = {
         for name in ("sse", "query", "drafts", "frames", "problems", "lock_bodies", "lock_answers")
     ),
     *(f"web.{name}" for name in ("bodies", "context_bodies", "task_bodies", "task_answers")),
+    "web.live_tail",
     *(f"web.mcp.{name}" for name in ("arguments", "schemas", "words")),
     "bus.explain",
     *(

@@ -129,15 +129,17 @@ def _cookie(scope: Scope) -> str:
 
 
 def _check_same_origin(scope: Scope) -> None:
-    """Raise Refused when a page that is not the gateway's own would change something with the browser's session.
+    """Raise Refused when a page that is not the gateway's own would use the browser's session.
 
-    Cookies do not tell ports apart: another program's page on this machine has them sent along.
+    Cookies do not tell ports apart: another program's page on this machine has them sent along. It cannot read
+    answers, but it can have them made: streams would be used up. A person who types an address is no page.
     """
-    if scope.get("method") in ("GET", "HEAD") and scope["type"] == "http":
-        return
     site, origin = header(scope, b"sec-fetch-site"), header(scope, b"origin")
     host = header(scope, b"host")
     if site == "same-origin" or (site is None and origin in (f"http://{host}", f"https://{host}")):
+        return
+    is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+    if is_read and (site == "none" or (site is None and origin is None)):
         return
     raise Refused("foreign_origin", "only the dashboard's own pages may do this with a browser's session")
 

@@ -5,19 +5,19 @@ import asyncio
 from herdr import __version__
 from herdr.bus.bus import Bus
 from herdr.bus.explain import explain
-from herdr.errors import InvalidInput
 from herdr.event import Draft
 from herdr.web.asgi import Receive, Reply, Scope, header, read_body, respond_json
 from herdr.web.auth import SIGNED_IN, Caller
 from herdr.web.browser_sessions import BrowserSessions, TicketBody
 from herdr.web.clients import Clients
-from herdr.web.drafts import parse_body
+from herdr.web.drafts import parse_tried
 from herdr.web.live import Live
 from herdr.web.static_files import StaticFiles
 from herdr.web.surface import PUBLIC, Endpoint
 
 FOLLOW, ROUTES = "events:follow", "routes"
 PAGE = "index.html"
+AROUND_DATA_MAX = 128 * 1024  # bytes of a tried event beside its payload: `ext` may have half of them
 
 
 def dashboard_endpoints(
@@ -64,13 +64,9 @@ class TryRoutes:
 
     async def explain(self, scope: Scope, receive: Receive, send: Reply, caller: Caller) -> None:
         """Say where an event would go, and why."""
-        body = await read_body(scope, receive, self._data_max)
-        drafts, _ = parse_body(body, self._data_max)
-        if len(drafts) != 1:
-            raise InvalidInput(
-                f"{len(drafts)} events came, and one is tried at a time: send a single one", "invalid_request"
-            )
+        body = await read_body(scope, receive, self._data_max + AROUND_DATA_MAX, "leave some of `data` out")
+        draft = parse_tried(body, self._data_max)
         rules = [listed.rule for listed in self._bus.rulebook.listed()]
-        source = drafts[0].source or caller.name
-        said = await asyncio.to_thread(explain, rules, drafts[0], source)  # a thousand rules take 0.2 s
+        source = draft.source or caller.name
+        said = await asyncio.to_thread(explain, rules, draft, source)  # a thousand rules take 0.2 s
         await respond_json(send, 200, said)

@@ -80,6 +80,17 @@ def parse_lines(body: bytes, data_max: int) -> list[Draft]:
     return check_all(drafts, data_max)
 
 
+def parse_tried(body: bytes, data_max: int) -> Draft:
+    """Return the draft of a JSON object that will not be published: it may be one that only the gateway publishes."""
+    check_text(body)
+    try:
+        draft = _one(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise unreadable(error) from None
+    check_sizes([draft], data_max)
+    return draft
+
+
 def check_text(body: bytes) -> None:
     """Raise InvalidInput unless the body is UTF-8: payloads are passed on as bytes, so this is the one check."""
     if body.isascii():

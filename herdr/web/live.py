@@ -1,34 +1,40 @@
 """`GET /v1/live`: one stream a browser with everything that a dashboard shows: samples, and a tail of the events.
 
-What is written is made once for all streams. The tail is bounded: in a storm it holds the users' own events and the
-newest of the others, and says how many it has left out.
+What is written is made once for all streams. A browser that is slow to take it loses some, and is told how much.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from herdr import __version__
 from herdr.bus.bus import Bus
 from herdr.errors import HerdrError
-from herdr.event import Event, Lane
+from herdr.event import Event
 from herdr.web.asgi import ABORT, Receive, Reply, Scope, until_gone
 from herdr.web.auth import Caller
+from herdr.web.live_tail import LiveTail
 from herdr.web.samples import Samples
-from herdr.web.sse import SSE_HEADERS, event_json, synthetic_block
+from herdr.web.sse import SSE_HEADERS, synthetic_block
 from herdr.web.streams import Streams
 
 BEAT_S = 0.25  # between two writes; a person takes it for at once
 BEATS_A_SAMPLE = 4
-EVENTS_A_BEAT = 25  # 100 a second: more than anybody reads, and a browser draws them without effort
-RECENT = 100  # events that a new stream begins with
-DATA_SHOWN_MAX = 8192  # bytes of an event's payload; a larger one is fetched when somebody opens it
-BLOCKS_MAX = 64  # that wait for one browser: 16 s; it is cut off when it takes none for send_timeout_s
+WAITING_MAX = 1024 * 1024  # bytes for one slow browser; it is cut off when it takes none for send_timeout_s
 
 _encode = msgspec.json.Encoder().encode
+_log = logging.getLogger("herdr.web")
+
+
+class Block(NamedTuple):
+    """A piece of the streams, and how many events it tells of, whether it shows them or not."""
+
+    text: bytes
+    events: int = 0
 
 
 class Live:
@@ -38,10 +44,7 @@ class Live:
         self._bus = bus
         self._samples = samples
         self._streams = streams
-        self._recent: deque[Event] = deque(maxlen=RECENT)
-        self._urgent: list[Event] = []
-        self._others: deque[Event] = deque(maxlen=EVENTS_A_BEAT)
-        self._came = 0
+        self._tail = LiveTail(bus.epoch)
         self._open: set[LiveStream] = set()
         self._task: asyncio.Task[None] | None = None
         bus.tell_commits(self._committed)
@@ -77,43 +80,31 @@ class Live:
             self._streams.leave(stream)
 
     def _committed(self, events: Sequence[Event]) -> None:
-        self._came += len(events)
-        self._recent.extend(events[-RECENT:])
-        for event in events:
-            if event.lane == Lane.P0 and len(self._urgent) < EVENTS_A_BEAT:
-                self._urgent.append(event)
-            else:
-                self._others.append(event)
+        self._tail.add(events)
 
     async def _beat(self) -> None:
         beats = 0
         while True:
             await asyncio.sleep(BEAT_S)  # a clock, as the heartbeat of the streams is
             beats += 1
-            blocks = [self._events()]
-            if beats % BEATS_A_SAMPLE == 0:
-                blocks.append(synthetic_block("sample", self._samples.take()))
-            self._write(b"".join(blocks))
+            try:
+                self._write(self._events())
+                if beats % BEATS_A_SAMPLE == 0:
+                    self._write(Block(synthetic_block("sample", self._samples.take())))
+            except Exception:  # noqa: BLE001 - what cannot be shown must not end all that comes after it
+                _log.exception("the dashboards' stream made a mistake")
 
-    def _write(self, block: bytes) -> None:
+    def _write(self, block: Block) -> None:
         for stream in self._open:
             stream.put(block)
 
-    def _events(self) -> bytes:
+    def _events(self) -> Block:
         """Return what came since the last beat, and begin anew."""
-        came, self._came = self._came, 0
-        if not came:
-            return b""
-        room = EVENTS_A_BEAT - len(self._urgent)
-        newest = (
-            list(self._others)[len(self._others) - room :] if len(self._others) > room else list(self._others)
-        )
-        chosen = sorted([*self._urgent, *newest], key=lambda event: event.seq)
-        self._urgent.clear()
-        self._others.clear()
         if not self._open:
-            return b""
-        return _events_block(chosen, self._bus.epoch, came - len(chosen))
+            self._tail.drop()
+            return Block(b"")
+        told, events = self._tail.take()
+        return Block(_events_block(told) if events else b"", events)
 
     def _hello(self) -> bytes:
         about: dict[str, Any] = {
@@ -122,8 +113,7 @@ class Live:
             "head": self._bus.head,
             "samples": list(self._samples.kept),
         }
-        recent = b",".join(_shown(event, self._bus.epoch) for event in self._recent)
-        return b'event: hello\ndata: %s,"recent":[%s]}\n\n' % (_encode(about)[:-1], recent)
+        return b'event: hello\ndata: %s,"recent":%s}\n\n' % (_encode(about)[:-1], self._tail.recent())
 
 
 class LiveStream:
@@ -135,15 +125,23 @@ class LiveStream:
         self._streams = streams
         self._send = send
         self._abort = scope.get(ABORT)
-        self._blocks: deque[bytes] = deque(maxlen=BLOCKS_MAX)
+        self._blocks: deque[Block] = deque()
+        self._waiting = 0
+        self._lost = 0
         self._wake = asyncio.Event()
         self._gone = False
 
-    def put(self, block: bytes) -> None:
-        """Have a block written; the oldest of those that wait gives way."""
-        if block:
-            self._blocks.append(block)
-            self._wake.set()
+    def put(self, block: Block) -> None:
+        """Have a block written; the oldest of those that wait gives way, and its events count as skipped."""
+        if not block.text:
+            return
+        self._blocks.append(block)
+        self._waiting += len(block.text)
+        while self._waiting > WAITING_MAX and len(self._blocks) > 1:
+            lost = self._blocks.popleft()
+            self._waiting -= len(lost.text)
+            self._lost += lost.events
+        self._wake.set()
 
     def poke(self) -> None:
         """See `Stream.poke`."""
@@ -163,8 +161,7 @@ class LiveStream:
             while not self._gone:
                 await self._wake.wait()
                 self._wake.clear()
-                blocks = b"".join(self._blocks)
-                self._blocks.clear()
+                blocks = self._taken()
                 if self._streams.stopping:
                     bye = synthetic_block("herdr.bye", {"retry_ms": self._streams.retry_ms()})
                     await self._send({"type": "http.response.body", "body": blocks + bye})
@@ -173,6 +170,13 @@ class LiveStream:
                     await self._write(blocks or b": keep-alive\n\n")
         finally:
             watch.cancel()
+
+    def _taken(self) -> bytes:
+        lost = _events_block(b'{"events":[],"skipped":%d}' % self._lost) if self._lost else b""
+        blocks = lost + b"".join([block.text for block in self._blocks])
+        self._blocks.clear()
+        self._waiting = self._lost = 0
+        return blocks
 
     async def _write(self, block: bytes) -> None:
         self.writing_since = self._streams.now()
@@ -186,11 +190,5 @@ class LiveStream:
         self._wake.set()
 
 
-def _events_block(events: Sequence[Event], epoch: str, skipped: int) -> bytes:
-    listed = b",".join(_shown(event, epoch) for event in events)
-    return b'event: events\ndata: {"events":[%s],"skipped":%d}\n\n' % (listed, skipped)
-
-
-def _shown(event: Event, epoch: str) -> bytes:
-    """Return an event as followers see it, without a payload that is large."""
-    return event_json(event, epoch, "full" if len(event.body) <= DATA_SHOWN_MAX else "summary")
+def _events_block(told: bytes) -> bytes:
+    return b"event: events\ndata: %s\n\n" % told

@@ -29,13 +29,19 @@ COMPRESSED = (".html", ".js", ".css", ".svg", ".md", ".txt", "LICENSE")
 SHOWN = (".html", ".js", ".css", ".svg", ".png", ".md", ".txt", "LICENSE")
 
 
-class StaticFile(NamedTuple):
-    """One file, ready to send."""
+class Form(NamedTuple):
+    """A file as it is, or compressed, ready to send."""
 
     body: bytes
-    compressed: bytes | None
     headers: Headers
     tag: str
+
+
+class StaticFile(NamedTuple):
+    """One file in its forms."""
+
+    plain: Form
+    compressed: Form | None
 
 
 def load(package: str = "herdr.web", folder: str = "dashboard") -> Mapping[str, StaticFile]:
@@ -55,16 +61,22 @@ def _file(path: str, body: bytes) -> StaticFile:
     kind = mimetypes.guess_type(path)[0] or "text/plain"
     kind = "text/javascript" if path.endswith(".js") else kind
     text = kind.startswith("text/") or kind.endswith("svg+xml")
-    small = gzip.compress(body, 9, mtime=0) if path.endswith(COMPRESSED) else None
-    tag = sha256(body).hexdigest()[:32]
     headers: Headers = [
         (b"content-type", f"{kind}; charset=utf-8".encode() if text else kind.encode()),
         (b"cache-control", b"no-cache"),  # asked each time, answered 304: an upgrade shows at once
-        (b"etag", b'"%s"' % tag.encode()),
-        (b"vary", b"accept-encoding"),
+        (b"vary", b"accept, accept-encoding"),  # at / others than browsers get JSON
         *SECURITY,
     ]
-    return StaticFile(body, small, headers, tag)
+    if not path.endswith(COMPRESSED):
+        return StaticFile(_form(body, headers), None)
+    small = _form(gzip.compress(body, 9, mtime=0), [*headers, (b"content-encoding", b"gzip")])
+    return StaticFile(_form(body, headers), small)
+
+
+def _form(body: bytes, headers: Headers) -> Form:
+    """Return a form with its tag, a strong one: the other form's bytes are others, so they have another."""
+    tag = sha256(body).hexdigest()[:32]
+    return Form(body, [*headers, (b"etag", b'"%s"' % tag.encode())], tag)
 
 
 class StaticFiles:
@@ -83,13 +95,17 @@ class StaticFiles:
         if found is None:
             policy = {name.decode(): value.decode() for name, value in SECURITY}
             raise Refused("not_found", f"the dashboard has no file {name[:100]!r}", policy)
-        if is_known(scope, found.tag):
-            await send.whole(304, b"", found.headers)
-            return
-        body, headers = found.body, found.headers
-        if found.compressed is not None and "gzip" in (header(scope, b"accept-encoding") or ""):
-            body, headers = found.compressed, [*headers, (b"content-encoding", b"gzip")]
-        if scope["method"] == "HEAD":
-            await send.whole(200, b"", headers)
-            return
-        await send.whole(200, body, headers)
+        form = found.compressed if found.compressed is not None and _takes_gzip(scope) else found.plain
+        if is_known(scope, form.tag):
+            await send.whole(304, b"", form.headers)
+        else:
+            await send.whole(200, form.body, form.headers)
+
+
+def _takes_gzip(scope: Scope) -> bool:
+    """Tell whether the client reads gzip (RFC 9110, section 12.5.3); what only `*` would allow goes out plain."""
+    for part in (header(scope, b"accept-encoding") or "").lower().split(","):
+        name, _, weight = part.replace(" ", "").partition(";q=")
+        if name in ("gzip", "x-gzip"):
+            return not (weight and not weight.strip("0."))
+    return False
