@@ -117,13 +117,13 @@ def _named(text: str) -> list[Table]:
 
 def _headers(text: str) -> Iterator[tuple[int, str]]:
     """Yield where headers begin: lines with a bracket that no value and no string holds."""
-    at, depth = 0, 0
+    at = 0
     while at <= len(text):
-        if depth == 0 and (header := _HEADER.match(text, at)):
+        if header := _HEADER.match(text, at):
             yield at, header[0]
             at = header.end() + 1
             continue
-        token = _TOKEN.search(text, at)
+        token, depth = _TOKEN.search(text, at), 0
         while token is not None and (depth or token[0] != "\n"):
             depth += token[0] in ("[", "{")
             depth -= token[0] in ("]", "}")

@@ -116,7 +116,7 @@ def test_it_asks_at_a_terminal_after_it_has_shown_the_difference(
 
 
 def test_yes_is_not_asked_at_a_terminal(ann: Person) -> None:
-    ended, shown = ann.cli.at_terminal("connect", "gemini", "--yes", **ann.environ)
+    ended, shown = ann.cli.at_terminal("connect", "gemini", "--yes", typed=b"n\n", **ann.environ)
     assert ended == 0 and "[y/N]" not in shown
 
 

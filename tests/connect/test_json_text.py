@@ -44,5 +44,11 @@ def test_what_is_neither_json_nor_jsonc_is_refused(text: str) -> None:
         read(text)
 
 
+def test_it_stops_at_a_depth_that_no_real_file_has() -> None:
+    assert read("[" * 101 + "]" * 101).kind == "array"
+    with pytest.raises(Unreadable, match="line 1: it is nested too deeply"):
+        read("[" * 102 + "]" * 102)
+
+
 def test_a_comment_ends_at_a_carriage_return_too() -> None:
     assert read('// note\r{"a": 1}').plain() == {"a": 1}

@@ -67,7 +67,7 @@ def has_ours(now: Any, file: File) -> bool:
 
 
 @pytest.mark.parametrize("file", CASES)
-@limits(max_examples=25, deadline=None)
+@limits(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_all_that_was_there_stays_and_undo_is_exact(file: File, data: st.DataObject) -> None:
     plain = data.draw(settings())
@@ -85,7 +85,7 @@ def test_all_that_was_there_stays_and_undo_is_exact(file: File, data: st.DataObj
 
 
 @pytest.mark.parametrize("file", CASES)
-@limits(max_examples=25, deadline=None)
+@limits(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_what_the_user_changed_since_stays_when_it_is_taken_back(file: File, data: st.DataObject) -> None:
     plain = data.draw(settings())
@@ -105,7 +105,7 @@ def fillers(file: File, plain: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("file", CASES)
-@limits(max_examples=25, deadline=None)
+@limits(max_examples=12, deadline=None)
 @given(plain=settings(), indent=st.sampled_from([2, 4, "\t"]))
 def test_taking_it_out_of_a_neat_file_leaves_it_as_neat(
     file: File, plain: dict[str, Any], indent: int | str
@@ -118,7 +118,7 @@ def test_taking_it_out_of_a_neat_file_leaves_it_as_neat(
 
 
 @pytest.mark.parametrize("name", FILES)
-@limits(max_examples=25, deadline=None)
+@limits(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_another_address_takes_the_place_of_the_first(name: str, data: st.DataObject) -> None:
     plain = data.draw(settings())
@@ -184,11 +184,14 @@ def test_a_value_that_was_changed_since_is_the_users() -> None:
     assert left == b'{"env": {"ANTHROPIC_BASE_URL":  "https://mine"}, "added": 1}'  # its two spaces, too
 
 
-def test_a_file_that_went_back_by_itself_is_left_alone() -> None:
-    file = FILES["cursor-user-.cursor/mcp.json"]
-    before = b'{"mcpServers": {"herdr": {"url": "http://127.0.0.1:8787/mcp", "headers": {}}}}'
-    kept = kept_of(file, before)
-    assert disconnecting(kept, before) == Step("/f", before, before)
+def test_a_file_that_is_as_it_was_is_left_alone() -> None:
+    """Such as after a crash between remembering and writing."""
+    first = kept_of(files(URL, model=False)["cursor-user-.cursor/hooks.json"], None)
+    before = first.after.replace(
+        b"--max-time 5", b"--max-time 4"
+    )  # an older connection that nothing is known of
+    kept = kept_of(FILES["cursor-user-.cursor/hooks.json"], before)
+    assert kept.after != before and disconnecting(kept, before) == Step("/f", before, before)
 
 
 def test_a_file_of_ours_that_was_changed_stays_and_that_is_said() -> None:

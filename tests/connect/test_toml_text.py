@@ -36,7 +36,7 @@ LINES = st.sampled_from(
 )
 
 
-@limits(max_examples=100, deadline=None)
+@limits(max_examples=60, deadline=None)
 @given(
     lines=st.lists(LINES, unique=True, max_size=9),
     newline=st.sampled_from(["\n", "\r\n"]),
@@ -64,7 +64,7 @@ def test_everything_stays_and_undo_is_exact(lines: list[str], newline: str, end:
     assert [c for c in left.decode("utf-8-sig").split() if c == "#"] == [c for c in text.split() if c == "#"]
 
 
-@limits(max_examples=100, deadline=None)
+@limits(max_examples=60, deadline=None)
 @given(lines=st.lists(LINES, unique=True, max_size=9))
 def test_taking_them_out_leaves_the_text_as_it_was(lines: list[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
@@ -92,6 +92,19 @@ def test_what_the_program_keeps_below_ours_goes_with_it_but_stays_when_the_addre
         "url": "http://127.0.0.1:1/mcp",
         "tools": {"lock": {"approval_mode": "auto"}},
     }
+
+
+def test_a_comment_behind_ours_is_of_what_follows() -> None:
+    text = f"{OURS}\n# of the next\n[next]\n"
+    assert without_tables(text, OURS) == "\n# of the next\n[next]\n"
+    moved = with_tables(text, OURS.replace("8787", "1"))
+    assert moved == text.replace("8787", "1")
+
+
+def test_line_ends_are_those_of_the_file() -> None:
+    text = with_tables("a = 1\r\n", OURS)
+    assert text.count("\n") == text.count("\r\n") == 5
+    assert with_tables(text, OURS.replace("8787", "1")) == text.replace("8787", "1")
 
 
 def test_the_note_says_whose_they_are() -> None:
