@@ -131,6 +131,19 @@ def test_locks_come_by_themselves_and_waits_are_drawn(
     assert complaints == []
 
 
+def test_a_ring_that_was_refused_is_shown(
+    gateway: GatewayProcess, page: Page, complaints: Complaints
+) -> None:
+    view = open_view(page, gateway, "locks?owner=ring-a")
+    done(gateway, "POST", "/v1/waits", {"owner": "ring-a", "on": "ring-b"})
+    assert call(gateway, "POST", "/v1/waits", {"owner": "ring-b", "on": "ring-a"}).status == 409
+    ring = view.get_by_role("region", name="Refused rings").get_by_role("listitem")
+    expect(ring.get_by_role("link", name="ring")).to_have_text(["ring-b", "ring-a", "ring-b"])
+    ring.get_by_role("link", name="#").click()
+    expect(page.locator("[data-view=live]")).to_contain_text("closed_by")
+    assert complaints == []
+
+
 def test_a_lock_is_released_by_force_for_a_reason_only(gateway: GatewayProcess, page: Page) -> None:
     taken = lock(gateway, "crashed", "forced/a.py")
     with in_line(gateway, "heir", "forced/a.py", ttl_s=60):
@@ -190,6 +203,27 @@ def test_a_task_is_created_answered_and_canceled(gateway: GatewayProcess, page: 
     assert done(gateway, "GET", at)["state"] == "canceled"
 
 
+def test_the_board_is_by_role_too(gateway: GatewayProcess, page: Page) -> None:
+    for title, role in (("Plan it", "architect"), ("Shelve it", "archivist"), ("Drop it", "architect")):
+        done(
+            gateway,
+            "POST",
+            "/v1/tasks",
+            {"title": title, "role": role, "owner": "ana", "workspace": "by-role"},
+        )
+    dropped = done(gateway, "GET", "/v1/tasks?workspace=by-role&role=architect")["tasks"][0]
+    done(gateway, "POST", f"/v1/tasks/{dropped['task']}/cancel", {"owner": "ana"})
+    view = open_view(page, gateway, "tasks?workspace=by-role")
+    view.get_by_role("tab", name="By role").click()
+    columns = view.locator(".column")
+    expect(columns.locator("h2")).to_have_text(["architect 2", "archivist 1"])
+    cards = columns.first.locator(".card")
+    expect(cards.locator("b")).to_have_text(["Plan it", "Drop it"])
+    expect(cards.last).to_contain_text("canceled")
+    page.reload()
+    expect(columns).to_have_count(2)
+
+
 def test_map_and_symbols_are_shown(gateway: GatewayProcess, page: Page, complaints: Complaints) -> None:
     view = open_view(page, gateway, "context?workspace=shop")
     expect(view.get_by_role("region", name="Index")).to_contain_text("ready")
@@ -229,6 +263,22 @@ def test_a_session_shows_its_decisions_with_reasons(gateway: GatewayProcess, pag
         {"role": "user", "content": "one more", "workspace": "talk"},
     )
     expect(view.locator(".message").first).to_contain_text("one more")
+
+
+def test_the_session_that_is_read_stays_when_another_says_something(
+    gateway: GatewayProcess, page: Page
+) -> None:
+    def say(session: str, text: str) -> None:
+        message = {"role": "user", "content": text, "workspace": "stays"}
+        done(gateway, "POST", f"/v1/sessions/{session}/messages", message)
+
+    say("first", "I am read")
+    view = open_view(page, gateway, "context?workspace=stays&tab=sessions")
+    expect(view.locator(".message")).to_contain_text("I am read")
+    say("second", "I am newer")
+    expect(view.locator(".found a")).to_have_count(2)
+    expect(view.locator(".found a").first).to_contain_text("second")
+    expect(view.locator(".message")).to_contain_text("I am read")
 
 
 def test_an_artifact_is_read_taken_along_and_deleted(gateway: GatewayProcess, page: Page) -> None:
@@ -290,6 +340,16 @@ def test_clients_are_listed_with_how_far_behind_they_are(gateway: GatewayProcess
     expect(view.get_by_role("row").filter(has_text="mailer")).to_contain_text(re.compile(r"\d+ events"))
     view.get_by_role("tab", name="Targets").click()
     expect(runner).to_have_count(0)
+
+
+def test_what_is_addressed_to_a_target_is_listed_before_it_reads(gateway: GatewayProcess, page: Page) -> None:
+    put_route(gateway, "for-nobody-yet", event="lock.*", target="absent")
+    view = open_view(page, gateway, "clients?q=lock.*")
+    row = view.get_by_role("row").filter(has_text="absent")
+    expect(row).to_contain_text("not known")
+    rule = row.get_by_role("link", name="lock.*")
+    expect(rule).to_have_attribute("title", "rule for-nobody-yet")
+    expect(view.get_by_role("tab", name="Hooks")).to_have_count(0)
 
 
 def fill_with(gateway: GatewayProcess, number: int, text: str) -> str:

@@ -1,5 +1,5 @@
 // What the gateway knows of the projects: their index, map and symbols, what was said, and what tools left for others.
-import { html, useEffect, useRef } from "../kit.js";
+import { html, useEffect, useState } from "../kit.js";
 import { Ago, Badge, Empty, ErrorNote, Field, Num, Panel, Tabs, Text, seen } from "../parts.js";
 import { api, useFetch } from "../store.js";
 import { Artifacts } from "./artifacts.js";
@@ -32,9 +32,9 @@ function Workspaces({ names, watched, current, params }) {
 
 function Index({ workspace }) {
   const { data, error, reload } = useFetch(`/v1/context/${pathOf(workspace)}`, { on: ["context.", "index."], every: 5 });
-  const asked = useRef(null);
+  const [refusal, setRefusal] = useState(null);
   const again = async () => {
-    await api(`/v1/context/${pathOf(workspace)}/index`, { method: "POST", body: {} }).catch((problem) => (asked.current = problem));
+    await api(`/v1/context/${pathOf(workspace)}/index`, { method: "POST", body: {} }).then(() => setRefusal(null), setRefusal);
     reload();
   };
   if (!data) return error ? html`<${Panel} title="Index"><${ErrorNote} error=${error} /><//>` : null;
@@ -50,7 +50,7 @@ function Index({ workspace }) {
     <dl class="counts">${facts.filter(([, n]) => n !== undefined && n !== null).map(([title, n]) => html`<div key=${title}><dt>${title}</dt><dd><${Num} n=${n} /></dd></div>`)}
       ${Object.entries(graph.languages ?? {}).map(([name, of]) => html`<div key=${name}><dt>${name}</dt><dd><${Num} n=${of.files} /> files</dd></div>`)}</dl>
     ${skipped.length ? html`<p class="dim">Not read: ${skipped.map(([why, n]) => `${n} ${why}`).join(", ")}.</p>` : null}
-    <${ErrorNote} error=${asked.current} />
+    <${ErrorNote} error=${refusal} />
   <//>`;
 }
 

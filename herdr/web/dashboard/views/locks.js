@@ -1,13 +1,14 @@
 // Who may write what, who stands in line for it, and who waits for whom.
 import { html, useState } from "../kit.js";
 import { Ago, Badge, Confirm, Empty, ErrorNote, Field, Left, Panel, Table, Text, seen } from "../parts.js";
-import { api, useFetch } from "../store.js";
+import { api, hashOf, useFetch, useLive } from "../store.js";
 import { WaitPicture } from "./wait_picture.js";
 import { arrowsOf } from "./wait_graph.js";
 import { linkTo, open, retype } from "./place.js";
 
 const VIEW = "locks";
 const PATHS_SHOWN = 4;
+const RINGS_SHOWN = 5; // the newest; Live has the others
 
 const Paths = ({ paths }) => html`<ul class="paths">
   ${paths.slice(0, PATHS_SHOWN).map((path) => html`<li key=${path}><code><${Text}>${path}<//></code></li>`)}
@@ -86,6 +87,20 @@ function fitting(data, workspace, owner, text) {
   };
 }
 
+// Rings never stand: the wait that would close one is refused, and its event says which it was
+function Rings({ params }) {
+  const owner = params.get("owner");
+  const fits = ({ type, workspace, data }) => type === "lock.deadlock" && data?.cycle && (!owner || data.cycle.includes(owner))
+    && (!params.get("workspace") || workspace === params.get("workspace"));
+  const rings = useLive().events.filter(fits).slice(-RINGS_SHOWN).reverse();
+  if (!rings.length) return null;
+  return html`<${Panel} title="Refused rings" actions=${html`<span class="dim">of late</span>`}>
+    <ul class="rings">${rings.map((event) => html`<li key=${event.seq}>
+      <span class="names">${event.data.cycle.map((name, place) => html`${place ? html`<span class="bad" aria-label="waits for">→</span>` : null}<${Who} name=${name} params=${params} />`)}</span>
+      <span class="dim"><${Ago} time=${event.accepted} />, <a href=${hashOf("live", { event: event.seq })}>#${event.seq}</a></span></li>`)}</ul>
+  <//>`;
+}
+
 function Filters({ data, params }) {
   const workspaces = [...new Set([...data.locks, ...data.waiting].map((row) => row.workspace))].sort();
   const owner = params.get("owner");
@@ -107,6 +122,7 @@ function Shown({ data, shown, params, onForce }) {
     : html`<${Empty} title="No lock fits the filter." />`;
   return html`
     ${arrows.length ? html`<${Panel} title="Who waits for whom"><${WaitPicture} arrows=${arrows} locks=${data.locks} params=${params} /><//>` : null}
+    <${Rings} params=${params} />
     <${Panel} title="Locks" actions=${html`<span class="dim">${shown.locks.length} held</span>`}>
       <${Table} label="locks" columns=${lockColumns(params, onForce)} rows=${shown.locks} rowKey=${(lock) => lock.lock} empty=${none} /><//>
     ${shown.waiting.length ? html`<${Panel} title="In line"><${Table} label="in line" columns=${waitingColumns(params)} rows=${shown.waiting}

@@ -1,8 +1,8 @@
 // What was said: each session's summary, with who decided what and why, and its newest messages.
-import { html, useState } from "../kit.js";
+import { html, useEffect, useState } from "../kit.js";
 import { Ago, Badge, Empty, ErrorNote, Num, Panel, Text, seen } from "../parts.js";
 import { api, hashOf, useFetch } from "../store.js";
-import { inShell, linkTo, pathOf } from "./place.js";
+import { inShell, linkTo, pathOf, retype } from "./place.js";
 
 const VIEW = "context";
 const WINDOW_TOKENS = 8192; // of a session that are read; the rest is in its messages
@@ -88,7 +88,12 @@ function One({ name }) {
 
 export function Sessions({ workspace, params }) {
   const { data, error } = useFetch(`/v1/sessions?workspace=${encodeURIComponent(workspace)}`, { on: ON, every: 10 });
-  const name = params.get("session") ?? data?.sessions[0]?.session;
+  const newest = data?.sessions[0]?.session;
+  const name = params.get("session") ?? newest;
+  useEffect(() => {
+    // Else what is being read would change as soon as another session says something
+    if (newest && !params.get("session")) retype(VIEW, params, { workspace, tab: "sessions", session: newest });
+  }, [newest, params.get("session")]);
   if (!data) return html`<${ErrorNote} error=${error} />`;
   if (!data.sessions.length && !params.get("session")) {
     return html`<${Panel} title="Sessions"><${Empty} title="Nothing was said in this workspace yet. What tools say with a session’s name is kept:"

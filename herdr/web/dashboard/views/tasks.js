@@ -1,6 +1,6 @@
 // The board of tasks by state, and how one of them went from hand to hand.
 import { html, useState } from "../kit.js";
-import { Ago, Badge, Empty, ErrorNote, Field, Left, Panel, Text, seen } from "../parts.js";
+import { Ago, Badge, Empty, ErrorNote, Field, Left, Panel, Tabs, Text, seen } from "../parts.js";
 import { hashOf, useFetch } from "../store.js";
 import { changed, linkTo, open, retype } from "./place.js";
 import { Create } from "./task_forms.js";
@@ -15,23 +15,33 @@ const COLUMNS = [
   ["input_required", "Asks", ["input_required"]],
   ["ended", "Ended", FINAL],
 ];
+const USUAL = ["architect", "coder", "reviewer", "tester"]; // in the order in which work goes through them
 
-function Card({ task, params, isOpen }) {
+// The columns: title and tasks of each; by role, what has ended stands last
+function columnsOf(tasks, isByRole) {
+  if (!isByRole) return COLUMNS.map(([name, title, states]) => ({ name, title, tasks: tasks.filter((task) => states.includes(task.state)) }));
+  const roles = [...new Set(tasks.map((task) => task.role))].sort();
+  const inOrder = [...USUAL.filter((role) => roles.includes(role)), ...roles.filter((role) => !USUAL.includes(role))];
+  const ended = (task) => Number(FINAL.includes(task.state));
+  return inOrder.map((role) => ({ name: "role", title: role, tasks: tasks.filter((task) => task.role === role).sort((a, b) => ended(a) - ended(b)) }));
+}
+
+function Card({ task, params, isOpen, isByRole }) {
   const [kind, word] = STATES[task.state] ?? ["neutral", task.state];
   return html`<a class="card" href=${linkTo(VIEW, params, { task: task.task, create: null })} aria-current=${isOpen ? "true" : undefined}>
     <b><${Text}>${task.title}<//></b>
-    <span class="names"><${Badge} kind="accent">${seen(task.role)}<//>${FINAL.includes(task.state) ? html`<${Badge} kind=${kind}>${word}<//>` : null}
+    <span class="names">${isByRole ? null : html`<${Badge} kind="accent">${seen(task.role)}<//>`}${isByRole || FINAL.includes(task.state) ? html`<${Badge} kind=${kind}>${word}<//>` : null}
       ${task.holder ? html`<span class="dim cut">${seen(task.holder)}</span>` : null}</span>
     ${task.question ? html`<span class="ask"><${Text}>${task.question}<//></span>` : null}
     <span class="dim"><${Ago} time=${task.updated} />${task.expires ? html`, <${Left} time=${task.expires} /> left` : null} · ${task.steps} ${task.steps === 1 ? "step" : "steps"}</span>
   </a>`;
 }
 
-function Column({ name, title, tasks, params }) {
+function Column({ name, title, tasks, params, isByRole }) {
   const [most, setMost] = useState(CARDS);
-  return html`<section class=${`column ${name}`} aria-label=${title}>
-    <h2>${title} <span class="dim num">${tasks.length}</span></h2>
-    ${tasks.slice(0, most).map((task) => html`<${Card} key=${task.task} task=${task} params=${params} isOpen=${task.task === params.get("task")} />`)}
+  return html`<section class=${`column ${name}`} aria-label=${seen(title)}>
+    <h2><${Text}>${title}<//> <span class="dim num">${tasks.length}</span></h2>
+    ${tasks.slice(0, most).map((task) => html`<${Card} key=${task.task} task=${task} params=${params} isOpen=${task.task === params.get("task")} isByRole=${isByRole} />`)}
     ${tasks.length ? null : html`<p class="dim none">none</p>`}
     ${tasks.length > most ? html`<button class="quiet" onClick=${() => setMost(most * 4)}>${tasks.length - most} more</button>` : null}
   </section>`;
@@ -45,7 +55,8 @@ function Filters({ tasks, params }) {
   return html`<div class="filters">
     ${tasks.length ? html`<${Field} label="Find" type="search" value=${params.get("q") ?? ""} placeholder="title, holder or question" onInput=${(q) => retype(VIEW, params, { q })} />
     ${pick("role", tasks.map((task) => task.role))}
-    ${pick("workspace", tasks.map((task) => task.workspace))}` : null}
+    ${pick("workspace", tasks.map((task) => task.workspace))}
+    <${Tabs} tabs=${[["", "By state"], ["role", "By role"]]} value=${params.get("by") === "role" ? "role" : ""} onChange=${(by) => open(VIEW, params, { by })} />` : null}
     <button class="primary" onClick=${() => open(VIEW, params, { create: "1", task: null })}>New task</button>
   </div>`;
 }
@@ -61,6 +72,7 @@ export default function Tasks({ params }) {
   const id = params.get("task");
   const tasks = data?.tasks ?? [];
   const shown = tasks.filter((task) => fits(task, params));
+  const isByRole = params.get("by") === "role";
   const close = () => open(VIEW, params, { task: null, create: null });
   const created = (task) => {
     reload();
@@ -73,7 +85,6 @@ export default function Tasks({ params }) {
     ${params.get("create") ? html`<${Create} onDone=${created} onCancel=${close} workspace=${params.get("workspace")} role=${params.get("role")} />` : null}
     ${id ? html`<${Task} key=${id} id=${id} onClose=${close} onChange=${reload} />` : null}
     ${data && !tasks.length && !params.get("create") ? html`<${Panel} title="Tasks"><${Empty} title="There is no task yet. Create one here or in a terminal; whoever has its role takes it up:" command="herdr task create 'Sum the cart once' --role coder" /><//>` : null}
-    ${tasks.length ? html`<div class="board">${COLUMNS.map(([name, title, states]) => html`<${Column} key=${name} name=${name} title=${title} params=${params}
-      tasks=${shown.filter((task) => states.includes(task.state))} />`)}</div>` : null}
+    ${tasks.length ? html`<div class="board">${columnsOf(shown, isByRole).map((column) => html`<${Column} key=${column.title} ...${column} params=${params} isByRole=${isByRole} />`)}</div>` : null}
   </main>`;
 }
