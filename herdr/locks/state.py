@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from herdr.journal import Journal
+from herdr.journal import Revocable
 from herdr.locks.blockers import blockers
 from herdr.locks.claims import Claim, Claims
 from herdr.locks.graph import Graph
@@ -17,19 +17,18 @@ from herdr.locks.lock import Blocker, Granted, Lock, Name, Outcome, Released, Re
 from herdr.locks.waits import Waits
 
 
-class State:
+class State(Revocable):
     """Locks, waiters and declared waits: what is read of them, and the fold.
 
     Whatever changes is tentative until `keep`; `undo` takes it back exactly.
     """
 
     def __init__(self) -> None:
-        self._journal = Journal()
+        super().__init__()
         self._held: Claims[Lock] = Claims(self._journal)
         self._line = Line(self._journal)
         self._waits = Waits(self._journal)
         self._graph = Graph(self._held, self._line, self._waits)
-        self._changed: dict[str, None] = {}
 
     def apply(self, outcome: Outcome) -> None:
         """Take over one outcome. One that is void changes nothing: about a lock that has gone, for instance."""
@@ -44,21 +43,6 @@ class State:
             self._remove(now.lock)
         elif now.renewed <= outcome.saw:
             self._put(replace(now, expired=True))
-
-    def keep(self) -> None:
-        """Make the changes final: they are committed."""
-        self._journal.keep()
-        self._changed.clear()
-
-    def mark(self) -> int:
-        """Return a place that `undo` can go back to."""
-        return self._journal.mark()
-
-    def undo(self, to: int = 0) -> None:
-        """Take back everything since the last `keep`, or since a mark: locks, waiters and declared waits."""
-        self._journal.undo(to)
-        if not to:
-            self._changed.clear()
 
     def restore(self, locks: Iterable[Lock]) -> None:
         """Replace the locks, expired ones included; final. Waiters stay, except those that hold theirs now.
@@ -76,15 +60,6 @@ class State:
             if waiter.key not in self._held:
                 self._graph.join(waiter, {overlap.key for overlap in self._held.against(waiter)})
         self.keep()
-
-    def changed(self) -> tuple[str, ...]:
-        """Return the ids of the locks that changed since this was last asked, or since `keep` or `undo`.
-
-        `get` has what is to be stored of each; nothing if it returns None.
-        """
-        changed = tuple(self._changed)
-        self._changed.clear()
-        return changed
 
     def get(self, lock: str) -> Lock | None:
         """Return the lock, which may have expired; None if there is none."""

@@ -7,7 +7,7 @@ from the log holds the same tasks.
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from herdr.journal import Journal
+from herdr.journal import Revocable
 from herdr.tasks.fold import after, begin
 from herdr.tasks.shelf import Shelf
 from herdr.tasks.task import Ask, New, Step, Task
@@ -17,7 +17,7 @@ FINALS_BYTES = 64 * 1024 * 1024  # of those together
 STEPS_MAX = 200  # of one task: who goes round in circles for longer needs a person
 
 
-class State:
+class State(Revocable):
     """Tasks and those in line: what is read of them, and the fold.
 
     Whatever changes is tentative until `keep`; `undo` takes it back exactly.
@@ -25,10 +25,9 @@ class State:
 
     def __init__(self, finals_kept: int = FINALS_KEPT, steps_max: int = STEPS_MAX) -> None:
         self._finals_kept = finals_kept
-        self._journal = Journal()
+        super().__init__()
         self._shelf = Shelf(self._journal, steps_max)
         self._line: dict[str, Ask] = {}
-        self._changed: dict[str, None] = {}
 
     def apply(self, task: str, step: Step, new: New | None = None) -> Task | None:
         """Take over one step and return the task; None for one of a task that there is not.
@@ -48,21 +47,6 @@ class State:
             self._forget_finals(task)
         return made
 
-    def keep(self) -> None:
-        """Make the changes final: they are committed."""
-        self._journal.keep()
-        self._changed.clear()
-
-    def mark(self) -> int:
-        """Return a place that `undo` can go back to."""
-        return self._journal.mark()
-
-    def undo(self, to: int = 0) -> None:
-        """Take back everything since the last `keep`, or since a mark."""
-        self._journal.undo(to)
-        if not to:
-            self._changed.clear()
-
     def restore(self, tasks: Iterable[Task]) -> None:
         """Replace the tasks; final. Those in line stay, but for those that have got one."""
         for known in self._shelf.all():
@@ -72,12 +56,6 @@ class State:
             if task.ask in self._line:
                 del self._line[task.ask]
         self.keep()
-
-    def changed(self) -> tuple[str, ...]:
-        """Return the ids of the tasks that changed since this was last asked, or since `keep` or `undo`."""
-        changed = tuple(self._changed)
-        self._changed.clear()
-        return changed
 
     def get(self, task: str) -> Task | None:
         """Return the task; None if there is none, or it ended long ago."""

@@ -76,6 +76,12 @@ def test_a_dialog_gives_the_focus_back(gateway: GatewayProcess, page: Page) -> N
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").press(
+        "Enter"
+    )  # it is taken away, not closed
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(button).to_be_focused()
 
 
 def test_a_chosen_theme_stays(gateway: GatewayProcess, page: Page) -> None:

@@ -110,6 +110,7 @@ def test_an_event_has_an_address_and_is_left_by_key_or_back(gateway: GatewayProc
     expect(event_panel(page, seq)).to_contain_text("xend")
     assert f"event={seq}" in page.url
     page.go_back()
+    expect(page.locator("tbody tr")).to_have_count(1)
     expect(event_panel(page, seq)).to_have_count(0)
     page.go_forward()
     expect(event_panel(page, seq)).to_be_visible()
@@ -163,6 +164,8 @@ def test_the_chain_of_a_cause_reaches_back_into_the_log(gateway: GatewayProcess,
 
 
 def test_the_log_is_searched_further_back(gateway: GatewayProcess, page: Page) -> None:
+    bury(gateway)
+    bury(gateway)  # more than the log gives at a time
     accept(gateway, type="tool.result", source="long/ago", subject="src/old.py")
     bury(gateway)
     see(page, gateway, "live?source=ago&subject=src/**")

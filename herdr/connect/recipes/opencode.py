@@ -34,7 +34,8 @@ export const Herdr = async ({ directory }) => {
   return {
     "chat.message": async (input, output) => {
       const answer = await tell("chat.message", input.sessionID, { text: text(output.parts) });
-      if (answer.context) told.set(input.sessionID, answer.context);
+      const context = [told.get(input.sessionID), answer.context].filter(Boolean).join("\\n");
+      if (context) told.set(input.sessionID, context);
     },
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input;
