@@ -42,6 +42,8 @@ class Watched(NamedTuple):
     task: "asyncio.Task[None]"
     stopping: asyncio.Event
     roots: tuple[str, ...]
+    known_as: tuple[str, ...]
+    """Every path by which clients know the folder."""
 
     def stop(self) -> None:
         """Have the watcher report what it holds and end; what the log does not take now is given up."""
@@ -149,7 +151,8 @@ class Watching:
         watcher = Watcher(name, path, emit, self._clock, settings, tap, left=left)
         task = asyncio.create_task(watcher.run(), name=f"watch {name}")
         task.add_done_callback(_report_crash)
-        self._running[name] = Watched(path, watcher, task, stopping, roots)
+        known_as = tuple(dict.fromkeys((str(path), os.path.realpath(path), *roots)))
+        self._running[name] = Watched(path, watcher, task, stopping, roots, known_as)
         if self._followed is not None:
             self._followed(name, watcher)
 
@@ -176,6 +179,10 @@ class Watching:
     def roots(self) -> Mapping[str, tuple[str, ...]]:
         """Return the paths under which clients outside of the gateway's container know each workspace."""
         return {name: watched.roots for name, watched in self._running.items()}
+
+    def folders(self) -> Mapping[str, tuple[str, ...]]:
+        """Return every path by which clients know each workspace's folder: as it was given, the real one, `roots`."""
+        return {name: watched.known_as for name, watched in self._running.items()}
 
     def troubles(self) -> list[str]:
         """Return what keeps folders from being followed, in words; empty when all is well."""

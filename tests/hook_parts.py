@@ -100,7 +100,16 @@ async def hooks_over(log: FaultyLog, at: Path) -> AsyncIterator[World]:
     held.start(bus.publisher)
     names = Names(Naming(lambda: roots, lambda folder: False))
     desk, register = Desk(held, names, lambda: f"L{next(ids)}"), Register(held, names)
-    hooks = build_hooks(bus, Inbox(bus), desk, register, lambda: roots, dict, clock, WATCHER)
+    hooks = build_hooks(
+        bus,
+        Inbox(bus),
+        desk,
+        register,
+        lambda: roots,
+        lambda: {n: (r,) for n, r in roots.items()},
+        clock,
+        WATCHER,
+    )
     try:
         yield World(bus, log, desk, register, hooks, at)
     finally:

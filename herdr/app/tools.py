@@ -55,7 +55,7 @@ async def tools_and_people(
     """Run them; yields their endpoints, and who is signed in with a browser."""
     body_max, data_max = config.server.body_max_bytes, config.bus.data_max_bytes
     bus, watching, shared, inbox = on.bus, on.watched.watching, on.shared, Inbox(on.bus)
-    hooks = build_hooks(bus, inbox, on.desk, on.register, watching.paths, watching.roots, clock, WATCHER)
+    hooks = build_hooks(bus, inbox, on.desk, on.register, watching.paths, watching.folders, clock, WATCHER)
     around = Around(
         bus,
         inbox,
@@ -66,13 +66,13 @@ async def tools_and_people(
         shared.sessions,
         shared.shelf,
         on.board,
-        watching.paths,
-        watching.roots,
+        watching.folders,
     )
     agents = await on.log.load(MCP_AGENTS)
 
     def build_mcp(module: ModuleType) -> Any:
-        return module.build_mcp(around, agents, on.streams, clock, body_max=body_max, data_max=data_max)
+        sizes = {"body_max": body_max, "data_max": data_max}
+        return module.build_mcp(around, agents, on.streams, clock, **sizes, random_bits=secrets.randbits)
 
     mcp = LateMcp(build_mcp)
     sessions = BrowserSessions(tokens_of(config.auth), clock, lambda: secrets.token_urlsafe(32))

@@ -21,21 +21,15 @@ def build_hooks(
     locks: Locks,
     register: Register,
     paths: Callable[[], Mapping[str, str]],
-    roots: Callable[[], Mapping[str, Sequence[str]]],
+    folders: Callable[[], Mapping[str, Sequence[str]]],
     clock: Clock,
     watcher: str,
 ) -> Hooks:
     """Build the hooks of all tools.
 
-    `paths`: each workspace's folder; `roots`: what else clients call it. `watcher`: the source of what watchers saw.
+    `paths`: each workspace's folder; `folders`: every path that clients know it by. `watcher`: the source of what
+    watchers saw.
     """
-
-    def folders() -> Mapping[str, Sequence[str]]:
-        known = roots()
-        return {
-            name: tuple(dict.fromkeys((path, os.path.realpath(path), *known.get(name, ()))))
-            for name, path in paths().items()
-        }
 
     async def hash_of(workspace: str, path: str) -> str | None:
         root = paths().get(workspace)

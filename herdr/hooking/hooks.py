@@ -8,13 +8,12 @@ import contextlib
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from herdr.errors import HerdrError
-from herdr.event import Draft, Event
+from herdr.event import Draft
 from herdr.hooking.desk import Surroundings
 from herdr.hooking.memory import FOLDERS_MAX, HOLDS_MAX, Hold, Memories, Memory
 from herdr.hooking.recent import Recent
@@ -37,15 +36,6 @@ NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 _log = logging.getLogger("herdr.hooks")
 _encode = msgspec.json.Encoder().encode
-
-
-class _Body(msgspec.Struct):
-    type: str
-    subject: str | None = None
-    data: Any = None
-
-
-_decode = msgspec.json.Decoder(_Body).decode
 
 
 class Hooks:
@@ -227,7 +217,7 @@ class Hooks:
         except HerdrError as error:  # the rest of the answer is worth more; what waits goes on waiting
             _log.warning("what waits for %s could not be taken: %s", call.name, error.detail)
             return []
-        return words.news(_bodies(waiting.events), waiting.more) + words.lost(waiting.lost)
+        return words.news(words.bodies_of(waiting.events), waiting.more) + words.lost(waiting.lost)
 
     def _unknown(self, call: Call, memory: Memory) -> Reply:
         """Say once for each folder that it is not watched, and what to do."""
@@ -280,12 +270,3 @@ def _is_seen(change: Change, own: Collection[str], wrote: Collection[str]) -> bo
     if change.by != UNREPORTED:
         return False
     return change.path in own if change.hash is None else change.hash in wrote
-
-
-def _bodies(events: Sequence[Event]) -> list[dict[str, Any]]:
-    found = []
-    for event in events:
-        with contextlib.suppress(msgspec.DecodeError, RecursionError):
-            body = _decode(event.body)
-            found.append({"type": body.type, "subject": body.subject, "data": body.data})
-    return found

@@ -1,13 +1,37 @@
 """Pure: what tools are told through their hooks, as facts; what they do about it is theirs."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from herdr.event import Event
 from herdr.hooks.call import Call
 from herdr.hooks.changes import Change
 
 CONTEXT_MAX = 2000  # characters; the least that a client shows is 10,000, and models read every one of them
 CHANGES_SAID, SIGNATURES_SAID, CALLERS_SAID, NEWS_SAID = 10, 5, 5, 8
+
+
+class _Body(msgspec.Struct):
+    """What is told of an event."""
+
+    type: str
+    subject: str | None = None
+    data: Any = None
+
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+def bodies_of(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return what was addressed to somebody, for `news`; what cannot be read is left out."""
+    found = []
+    for event in events:
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            found.append(msgspec.structs.asdict(_decode(event.body)))
+    return found
 
 
 def denied(call: Call, detail: str) -> str:

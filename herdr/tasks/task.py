@@ -8,6 +8,7 @@ from msgspec import Meta
 State = Literal["submitted", "working", "input_required", "completed", "failed", "canceled", "rejected"]
 """The names of the A2A protocol (https://a2a-protocol.org, TaskState) in lower case."""
 
+OPEN: tuple[State, ...] = ("submitted", "working", "input_required")
 FINAL: frozenset[State] = frozenset({"completed", "failed", "canceled", "rejected"})
 
 What = Literal[

@@ -1,7 +1,6 @@
 """What the tools need of the rest of the gateway, and what they share among themselves."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,10 +31,8 @@ class Around(NamedTuple):
     sessions: Sessions
     artifacts: Artifacts
     board: Board
-    paths: Callable[[], Mapping[str, str]]
-    """Each workspace's folder."""
-    roots: Callable[[], Mapping[str, Sequence[str]]]
-    """What else clients call it."""
+    folders: Callable[[], Mapping[str, Sequence[str]]]
+    """Each workspace's folder, under every path that clients know it by."""
 
 
 class Said(NamedTuple):
@@ -62,15 +59,12 @@ class Tool(NamedTuple):
 class Workspaces:
     """Which workspace a call is about, and what its paths are called there."""
 
-    def __init__(
-        self, paths: Callable[[], Mapping[str, str]], roots: Callable[[], Mapping[str, Sequence[str]]]
-    ) -> None:
-        self._paths = paths
-        self._roots = roots
+    def __init__(self, folders: Callable[[], Mapping[str, Sequence[str]]]) -> None:
+        self._folders = folders
 
     def names(self) -> list[str]:
         """Return the names of the watched workspaces."""
-        return sorted(self._paths())
+        return sorted(self._folders())
 
     def of(self, asked: str | None, who: Who) -> str:
         """Return the one that is asked for, or the agent's own, or the only one; raises InvalidInput."""
@@ -84,7 +78,7 @@ class Workspaces:
 
     def holding(self, folder: str) -> str:
         """Return the workspace that a folder lies in; raises InvalidInput."""
-        spot = self._places().find(folder)
+        spot = Places(self._folders()).find(folder)
         if spot is None:
             known = ", ".join(self.names())[:500] or "none"
             raise wrong(
@@ -98,7 +92,7 @@ class Workspaces:
 
     def spots(self, asked: str | None, who: Who, paths: Sequence[str]) -> tuple[str, list[str]]:
         """Return the workspace, and the paths as it calls them; clients may give them absolute."""
-        places = self._places()
+        places = Places(self._folders())
         found: set[str] = set()
         plain = []
         for path in paths:
@@ -119,15 +113,6 @@ class Workspaces:
         if asked is not None and asked != workspace:
             raise wrong(FieldError("paths", f"lie in {workspace}, not in {asked}"))
         return workspace, plain
-
-    def _places(self) -> Places:
-        known = self._roots()
-        return Places(
-            {
-                name: tuple(dict.fromkeys((path, os.path.realpath(path), *known.get(name, ()))))
-                for name, path in self._paths().items()
-            }
-        )
 
 
 async def stays() -> Message:

@@ -11,11 +11,10 @@ from mcp.types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestPar
 
 from herdr.bus.inbox import Inbox
 from herdr.errors import HerdrError
-from herdr.hooks.words import news
+from herdr.hooks.words import bodies_of, news
 from herdr.web.auth import Caller
 from herdr.web.mcp.agents import Agents, Who
 from herdr.web.mcp.around import Tool
-from herdr.web.mcp.bus_tools import bodies_of
 from herdr.web.mcp.freed import Freed
 from herdr.web.mcp.schemas import read_arguments, schema_of
 from herdr.web.mcp.words import DESCRIPTIONS

@@ -1,6 +1,5 @@
 """The tools `register`, `publish` and `events`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -151,13 +150,3 @@ def _line(event: dict[str, Any]) -> str:
         return f"{said} ({event['data_bytes']} bytes of data)"
     data = _encode(event["data"]).decode() if "data" in event else ""
     return f"{said} {data[:TEXT_DATA_MAX]}{'…' if len(data) > TEXT_DATA_MAX else ''}".rstrip()
-
-
-def bodies_of(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Return what was addressed to somebody, for `herdr.hooks.words.news`."""
-    found = []
-    for event in events:
-        if not event.corrupt:
-            body = _decode(event.body)
-            found.append({name: body.get(name) for name in ("type", "subject", "data")})
-    return found

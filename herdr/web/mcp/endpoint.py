@@ -21,6 +21,7 @@ from herdr.web.streams import Streams
 from herdr.web.surface import Endpoint
 
 BODY_MAX = 4 * 1024 * 1024  # bytes, as the SDK has it; a model writes no more in one call
+FULL = "as many streams are open as server.max_connections allows; close one, or try again in a moment"
 TOO_LARGE = "save what is long as an artifact over HTTP, and name it"
 INVALID_REQUEST = -32600  # JSON-RPC 2.0, section 5.1
 CANCELLED = -32800  # "request cancelled", as the Language Server Protocol has it; JSON-RPC names none
@@ -142,7 +143,11 @@ class McpEndpoint:
             return
         stream = NoticeStream(self._streams, send, scope, lambda uri: self._sessions.wants(session, uri))
         if not self._streams.enter(stream):
-            raise Refused("overloaded", "as many streams are open as may be", {"retry-after": "5"})
+            raise Refused(
+                "overloaded",
+                FULL,
+                {"retry-after": "5"},
+            )
         self._streams.sse += 1
         try:
             await stream.run(self._notices.bus, receive)

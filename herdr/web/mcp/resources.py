@@ -14,6 +14,7 @@ from mcp.types import (
 )
 
 from herdr.errors import HerdrError, NotFound
+from herdr.tasks.task import OPEN
 from herdr.web.context_desk import Pictures, Sessions
 from herdr.web.lock_desk import Register
 from herdr.web.mcp.around import Workspaces
@@ -24,7 +25,6 @@ SCHEME = "herdr://"
 LOCKS, TASKS, SESSIONS = f"{SCHEME}locks", f"{SCHEME}tasks", f"{SCHEME}sessions"
 MAP_TOKENS = 2048  # of the map; the tool takes a budget
 LISTED_MAX = 100  # of each kind; the API has all
-OPEN = ("submitted", "working", "input_required")
 
 JSON, TEXT = "application/json", "text/plain"
 

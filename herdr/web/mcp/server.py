@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -51,11 +50,12 @@ HINTS: Mapping[Any, CacheHint] = MappingProxyType(
         "server/discover": CacheHint(LISTED_MS),
     }
 )
+SESSION_BITS = 128
 HANDLE_BITS = 50  # ten characters of five bits: a thousand agents never share their first four but by chance
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz023456789"  # without what is easily read as another
 
 
-def new_handle(random_bits: Callable[[int], int] = secrets.randbits) -> str:
+def new_handle(random_bits: Callable[[int], int]) -> str:
     """Return the handle of an agent: ten lower-case letters and digits."""
     bits = random_bits(HANDLE_BITS)
     return "".join(_ALPHABET[(bits >> shift) & 31] for shift in range(0, HANDLE_BITS, 5))
@@ -126,14 +126,16 @@ def build_mcp(
     *,
     body_max: int,
     data_max: int,
+    random_bits: Callable[[int], int],
 ) -> McpServer:
     """Build the server. `agents`: what the log has of `herdr.web.mcp.agents.KIND`.
 
-    `body_max`: bytes of a request. `data_max`: of an event's payload.
+    `body_max`: bytes of a request. `data_max`: of an event's payload. `random_bits`: so many that nobody can guess.
     """
-    workspaces = Workspaces(around.paths, around.roots)
-    known = Agents(agents, around.bus.remember, new_handle, clock)
-    freed, notices, sessions = Freed(), Notices(workspaces.names), Sessions(lambda: secrets.token_hex(16))
+    workspaces = Workspaces(around.folders)
+    known = Agents(agents, around.bus.remember, lambda: new_handle(random_bits), clock)
+    freed, notices = Freed(), Notices(workspaces.names)
+    sessions = Sessions(lambda: f"{random_bits(SESSION_BITS):032x}")
     tools = [
         *BusTools(around.bus, known, workspaces, data_max).tools(),
         *LockTools(around.desk, around.register, workspaces, freed, streams).tools(),

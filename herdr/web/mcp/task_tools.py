@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from herdr.errors import FieldError, HerdrError
-from herdr.tasks.task import NOTE_BYTES_MAX, New, Note
+from herdr.tasks.task import NOTE_BYTES_MAX, OPEN, New, Note
 from herdr.web.bodies import wrong
 from herdr.web.mcp import arguments, words
 from herdr.web.mcp.agents import Who
@@ -17,7 +17,6 @@ from herdr.web.streams import Streams
 from herdr.web.task_desk import Board, View
 
 LISTED_MAX = 50
-OPEN = ("submitted", "working", "input_required")
 SHORT = ("task", "title", "role", "state", "holder", "expires", "question")
 
 Do = Callable[[Who, arguments.TaskArguments], Awaitable[Said]]

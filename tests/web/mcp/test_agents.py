@@ -1,3 +1,4 @@
+import secrets
 from collections.abc import Callable
 
 import msgspec
@@ -130,5 +131,5 @@ async def test_after_a_restart_the_one_that_registered_first_goes(
 
 def test_handles_are_short_and_easily_copied() -> None:
     assert new_handle(lambda bits: 0) == "a" * 10
-    made = {new_handle() for _ in range(1000)}
+    made = {new_handle(secrets.randbits) for _ in range(1000)}
     assert len(made) == 1000 and all(len(one) == 10 and one.isalnum() and one.islower() for one in made)

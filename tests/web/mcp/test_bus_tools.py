@@ -6,11 +6,12 @@ from unittest.mock import MagicMock
 
 from herdr.bus.page import Item, Page
 from herdr.event import Event, corrupt_event
+from herdr.hooks.words import bodies_of
 from herdr.web.auth import ANYONE
 from herdr.web.mcp.agents import Who
 from herdr.web.mcp.arguments import Events
 from herdr.web.mcp.around import Said
-from herdr.web.mcp.bus_tools import BusTools, bodies_of
+from herdr.web.mcp.bus_tools import BusTools
 
 
 def stored(seq: int, data: Any, **fields: Any) -> Event:

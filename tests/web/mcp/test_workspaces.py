@@ -11,7 +11,7 @@ NOBODY = Who(ANYONE, None)
 
 
 def watching(paths: Mapping[str, str], roots: Mapping[str, Sequence[str]] | None = None) -> Workspaces:
-    return Workspaces(lambda: paths, lambda: roots or {})
+    return Workspaces(lambda: {name: (path, *(roots or {}).get(name, ())) for name, path in paths.items()})
 
 
 def test_which_workspace_a_call_is_about() -> None:
