@@ -146,6 +146,16 @@ def test_an_event_opens_as_a_tree_with_the_chain_of_its_cause(gateway: GatewayPr
     expect(page.get_by_role("region", name="Event 2")).to_contain_text("code: 0")
 
 
+def test_what_is_redacted_leaves_the_open_page(gateway: GatewayProcess, page: Page) -> None:
+    publish(gateway, {"type": "tool.result", "source": "leak", "data": {"password": "hunter2"}})
+    open_view(page, gateway, "live")
+    page.locator("tbody tr").first.click()
+    expect(page.locator("main")).to_contain_text("hunter2")
+    assert call(gateway, "POST", "/v1/events/1/redact", {}).status == 200
+    expect(page.locator("main")).not_to_contain_text("hunter2")
+    expect(page.get_by_role("region", name="Event 1")).to_contain_text("redacted")
+
+
 def test_a_rule_is_explained(gateway: GatewayProcess, page: Page) -> None:
     put_route(gateway, "failures", event="test.*", target="ide", match={"data.level": "error"})
     open_view(page, gateway, "routes")

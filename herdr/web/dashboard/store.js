@@ -84,6 +84,13 @@ export function joined(known, told) {
   return [...earlier, ...told].slice(-SAMPLES_KEPT);
 }
 
+// What was redacted in the log is shown no more here either, whenever it came
+function withoutRedacted(events) {
+  const gone = new Set(events.filter(({ type }) => type === "herdr.redacted").map(({ data }) => data?.seq));
+  if (!gone.size) return events;
+  return events.map((event) => (gone.has(event.seq) ? { ...event, subject: undefined, data: { redacted: true } } : event));
+}
+
 function take(kind, data) {
   if (kind === "hello") {
     const isOther = live.epoch && live.epoch !== data.epoch;
@@ -92,7 +99,7 @@ function take(kind, data) {
     const first = data.recent[0]?.seq ?? 0;
     const last = events.at(-1)?.seq ?? first;
     live.skipped += Math.max(0, first - last - 1); // what came while there was no stream, and is not told again
-    live.events = [...events, ...data.recent.filter((event) => !known.has(event.seq))].slice(-EVENTS_KEPT);
+    live.events = withoutRedacted([...events, ...data.recent.filter((event) => !known.has(event.seq))].slice(-EVENTS_KEPT));
     live.samples = joined(live.samples, data.samples);
     const isNewer = live.isNewer || Boolean(live.version && live.version !== data.version);
     Object.assign(live, { connected: true, epoch: data.epoch, head: data.head, version: data.version, isNewer });
@@ -101,7 +108,7 @@ function take(kind, data) {
     live.samples = [...live.samples, data].slice(-SAMPLES_KEPT);
     live.head = data.head;
   } else if (kind === "events") {
-    live.events = [...live.events, ...data.events].slice(-EVENTS_KEPT);
+    live.events = withoutRedacted([...live.events, ...data.events].slice(-EVENTS_KEPT));
     live.skipped += data.skipped;
     const types = data.events.map((event) => event.type);
     for (const arrival of arrivals) arrival(data.skipped ? null : types);
