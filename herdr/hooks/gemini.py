@@ -1,5 +1,6 @@
 """Pure: Gemini CLI's hooks (geminicli.com, hooks reference)."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +19,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     }
 )
 WRITES = frozenset({"write_file", "replace", "edit"})
+_TOLD = re.compile(r"<hook_context>.*?</hook_context>", re.DOTALL)
 SAY = frozenset({"SessionStart", "BeforeAgent", "AfterTool"})
 
 
@@ -33,9 +35,14 @@ def decode(payload: Mapping[str, Any]) -> Call:
         tool=tool,
         use=text(payload, "tool_use_id", "call_id"),
         paths=paths(fields(payload, "tool_input")) if tool in WRITES else (),
-        text=text(payload, "prompt", "prompt_response"),
+        text=text(payload, "prompt_response") if event == "AfterAgent" else _prompt(payload),
         hears=event in SAY,
     )
+
+
+def _prompt(payload: Mapping[str, Any]) -> str:
+    """Return what the user said, without what hooks have told the model: Gemini sends that along."""
+    return _TOLD.sub("", text(payload, "prompt")).strip()
 
 
 def encode(call: Call, reply: Reply) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def test_claude_code_posts_its_hooks_itself_but_for_the_start() -> None:
     hooks = contents("claude-code", "project", Wish(URL, token=True))[".claude/settings.local.json"]["hooks"]
     assert {event: group["hooks"][0]["type"] for event, (group,) in hooks.items()} == {
         **dict.fromkeys(("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied"), "http"),
-        **dict.fromkeys(("UserPromptSubmit", "Stop", "SubagentStop", "PreCompact", "PostCompact"), "http"),
-        **{"SessionEnd": "http", "SessionStart": "command"},
+        **dict.fromkeys(("UserPromptSubmit", "Stop", "StopFailure", "SubagentStop"), "http"),
+        **{"PreCompact": "http", "PostCompact": "http", "SessionEnd": "http", "SessionStart": "command"},
     }
     (group,) = hooks["PreToolUse"]
     assert group["matcher"] == "Edit|Write|MultiEdit|NotebookEdit"

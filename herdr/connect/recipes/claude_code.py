@@ -21,8 +21,14 @@ HOME = "CLAUDE_CONFIG_DIR"
 WRITES = "Edit|Write|MultiEdit|NotebookEdit"
 EVENTS = (
     *(("PreToolUse", WRITES), ("PostToolUse", WRITES), ("PostToolUseFailure", WRITES)),
-    *(("PermissionDenied", WRITES), ("UserPromptSubmit", None), ("Stop", None), ("SubagentStop", None)),
-    *(("PreCompact", None), ("PostCompact", None), ("SessionEnd", None)),
+    *(
+        ("PermissionDenied", WRITES),
+        ("UserPromptSubmit", None),
+        ("Stop", None),
+        ("StopFailure", None),
+        ("SubagentStop", None),
+    ),
+    *(("StopFailure", None), ("PreCompact", None), ("PostCompact", None), ("SessionEnd", None)),
 )
 PATIENCE_MS = "3600000"  # a queue and a long prefill are no failure
 
